@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// The sources, each with the name of the library that is built from it.
+/// The source files of the libraries, each with the name of the library that is built from it.
 const LIBRARIES: [(&str, &str); 2] =
     [("lockstep/lockstep.rs", "lockstep.so"), ("lockstep/pause.rs", "pause.so")];
 
@@ -22,7 +22,8 @@ fn main() {
     }
 }
 
-/// Builds a library from `source`; returns false if the compiler failed. Some targets have no shared libraries.
+/// Builds a shared library from `source`. Returns false if the compiler failed, because some targets have no
+/// shared libraries.
 fn build_library(source: &str, library: &Path) -> bool {
     let mut rustc = Command::new(variable("RUSTC"));
     rustc.args(["--edition", "2024", "--crate-type", "cdylib", "--target", &variable("TARGET")]);

@@ -19,8 +19,8 @@ fn main() {
     println!("cargo::rustc-env=HOL_COMMIT={}", commit().unwrap_or_default());
 }
 
-/// Returns the commit that is checked out, or `HOL_COMMIT` if that is set. Only release builds have one by default:
-/// otherwise each commit would rebuild this crate.
+/// Returns the commit that is checked out, or `HOL_COMMIT` if that is set. Debug builds contain no commit by
+/// default, because each commit would otherwise rebuild this crate.
 fn commit() -> Option<String> {
     println!("cargo::rerun-if-env-changed=HOL_COMMIT");
     if let Ok(commit) = env::var("HOL_COMMIT") {
@@ -43,7 +43,7 @@ fn commit() -> Option<String> {
     git(&["rev-parse", "HEAD"])
 }
 
-/// Returns the definition of a constant with the name and the files of every study, in order of name.
+/// Returns the definition of a constant that contains the name and the files of every study, in order of name.
 fn studies(root: &Path) -> String {
     let mut code = String::from("/// Every study with its files.\nconst STUDIES: &[(&str, Files)] = &[\n");
     for study in entries(root).into_iter().filter(|path| path.is_dir()) {

@@ -34,7 +34,7 @@ pub struct Bench {
     json: bool,
 }
 
-/// The speed with one transport.
+/// The speed of hol with one transport.
 #[derive(Debug, Serialize)]
 struct Speed {
     transport: String,

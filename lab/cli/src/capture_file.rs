@@ -11,7 +11,7 @@ use hol_wire::capture::{CaptureError, CaptureInterface, CaptureReader};
 use crate::decompressor::{self, MAX_DECOMPRESSED};
 use crate::failure::Failure;
 
-/// The result of reading a capture.
+/// The result of reading a capture, with notes.
 pub struct CaptureResult<T> {
     /// The result of processing the packets of one interface.
     pub computed: T,
@@ -77,7 +77,7 @@ pub fn read<T: Default>(
     Ok(CaptureResult { computed: of, notes })
 }
 
-/// Returns a description of a file that is not a capture; `None` if no known tool wrote it.
+/// Returns what a file is that is not a capture, such as the output of iperf3; `None` if its format is unknown.
 fn other_tool(path: &Path) -> Option<&'static str> {
     let mut head = Vec::new();
     decompressor::open(path).ok()?.take(64 << 10).read_to_end(&mut head).ok()?;

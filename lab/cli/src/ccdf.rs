@@ -12,7 +12,8 @@ const CURVE_MARKS: [char; 6] = ['●', '○', '▲', '△', '■', '□'];
 /// A curve and its name.
 pub type Curve<'a> = (&'a str, &'a Distribution);
 
-/// Draws for each time the share of messages that take longer. Returns an empty text if no message was completed.
+/// Draws, for each time, the share of messages that take longer than this time. Returns an empty text if no
+/// message was completed.
 pub fn draw(curves: &[Curve<'_>]) -> String {
     let Some(frame) = Frame::around(curves) else { return String::new() };
     let mut cells = vec![[None; WIDTH]; HEIGHT];
@@ -84,7 +85,8 @@ impl Frame {
         depth.round().min(HEIGHT as f64) as usize
     }
 
-    /// Returns the label of a row: its share if the row is the nearest one to a power of ten, otherwise an empty text.
+    /// Returns the label of a row of the diagram: the share if this row is the nearest one to a power of ten,
+    /// otherwise an empty text.
     fn share_label(&self, row: usize) -> String {
         let rows_per_decade = (HEIGHT - 1) as f64 / self.share_decades;
         let decade = (row as f64 / rows_per_decade).round();
@@ -96,7 +98,7 @@ impl Frame {
         format!("{:.digits$} %", 100.0 / 10f64.powf(decade))
     }
 
-    /// Returns the time axis, labelled at 1, 2 and 5 times the powers of ten.
+    /// Returns the time axis of the diagram, labelled at powers of ten and at 2 and 5 times these.
     fn axis(&self) -> String {
         let (mut line, mut labels) = (vec!['─'; WIDTH], vec![' '; WIDTH]);
         let mut free = 0;

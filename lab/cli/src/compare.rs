@@ -121,14 +121,16 @@ impl Compare {
         }
     }
 
-    /// Returns how repetitions are added; `None` if the user gave their number or the world is not the model.
+    /// Returns the rule by which repetitions are added; `None` if the user gave their number, or if the world is
+    /// not the model.
     fn steps(&self, experiment: &Experiment) -> Result<Option<ComparisonSteps>, Failure> {
         let budget = self.budget.as_deref().unwrap_or(DEFAULT_BUDGET);
         let wrong = |problem: String| Failure::Usage(format!("--budget {budget}: {problem}"));
         let time: Duration = budget.parse().map_err(|e| wrong(format!("{e}")))?;
         let is_simulated = experiment.points.iter().all(|point| point.world.is_default());
         if self.budget.is_some() && !(is_simulated && self.flags.has_automatic_counts()) {
-            let problem = "only the model world supports it, and only without --count and --repetitions";
+            let problem =
+                "only comparisons in the model world, without --count and --repetitions, have a time budget";
             return Err(wrong(problem.to_owned()));
         }
         Ok((is_simulated && self.flags.has_automatic_counts()).then(|| ComparisonSteps::with_budget(time)))
@@ -171,8 +173,8 @@ impl Compare {
     }
 }
 
-/// Returns the experiment with the number of repetitions that the directory already has. If the directory has other
-/// points or none, returns `first`.
+/// Returns the experiment with as many repetitions as the directory already contains. If the directory contains
+/// other points or none, returns `first`.
 fn resume_step(first: Experiment, out: &Path) -> Result<Experiment, Failure> {
     let existing = Store::existing_manifest(out)?.filter(|existing| has_same_points(existing, &first));
     let points = existing.map(|existing| existing.points);
@@ -196,7 +198,7 @@ pub fn run_experiment(
     Ok((results, finished))
 }
 
-/// Runs an experiment except for the runs in `finished`, and adds the new ones to `finished`.
+/// Performs the runs of an experiment that are not in `finished`, and adds them to `finished`.
 fn run_unfinished(
     finished: &mut RunResults,
     experiment: &Experiment,

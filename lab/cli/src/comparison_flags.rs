@@ -95,7 +95,7 @@ fn paths() -> clap::builder::PossibleValuesParser {
     NamedPath::ALL.iter().map(|path| path.name()).collect::<Vec<_>>().into()
 }
 
-/// The default values of the flags.
+/// The keys that have a default value in a comparison, with this value.
 const DEFAULTS: [(&str, &str); 4] =
     [("messages", "10000"), ("repetitions", "10"), ("seed", "1"), ("workload.kind", "rpc")];
 
@@ -121,7 +121,7 @@ impl ComparisonFlags {
         Ok(source)
     }
 
-    /// Refuses flags whose name means something else for other tools or workloads.
+    /// Returns an error for flags that have another meaning in other tools or for other workloads.
     fn refuse_mistaken_flags(&self) -> Result<(), InputError> {
         if let Some(rate) = self.rate.as_deref().filter(|rate| rate.parse::<BitRate>().is_ok()) {
             let cure = format!(
@@ -219,7 +219,7 @@ impl Conditions {
         self.peer.set_secret()
     }
 
-    /// Returns whether a `--set` option sets this key.
+    /// Returns whether an option `--set` sets this key.
     fn sets(&self, key: &str) -> bool {
         self.settings.iter().any(|setting| setting.split('=').next().is_some_and(|set| set.trim() == key))
     }
@@ -265,7 +265,8 @@ fn set_flags<const N: usize>(
 ) -> Result<(), InputError> {
     for (flag, value) in flags {
         if let Some(value) = value {
-            let (_, key) = FLAGS.iter().find(|(known, _)| *known == flag).expect("a flag stands for a key");
+            let (_, key) =
+                FLAGS.iter().find(|(known, _)| *known == flag).expect("FLAGS has a key for each flag");
             set_flag(source, flag, key, &value)?;
         }
     }

@@ -12,22 +12,23 @@ use hol_report::survey::{TransportComparison, main_metric};
 const PACKETS_PER_SECOND: f64 = 1.4e6;
 /// Seconds of processor time that the first step may take.
 const FIRST_STEP_SECONDS: f64 = 2.0;
-/// Possible numbers of messages of the first step. hol chooses the largest one that it simulates within
-/// `FIRST_STEP_SECONDS`, otherwise the smallest one.
+/// Possible numbers of messages in the first step. hol chooses the largest number that it can simulate within
+/// `FIRST_STEP_SECONDS`, or the smallest one if all take longer.
 const FIRST_MESSAGES: [u64; 5] = [200_000, 100_000, 50_000, 20_000, 10_000];
-/// Repetitions of the first step.
+/// Number of repetitions in the first step of a comparison.
 const FIRST_REPETITIONS: u32 = 10;
-/// Messages in each of the two pilot runs, which measure the packets per message and whether runs differ.
+/// Number of messages in each of the two pilot runs, which show how many packets a message takes and whether runs
+/// differ.
 const PILOT_MESSAGES: u64 = 100;
 
-/// The steps of a comparison, each with twice as many repetitions.
+/// The steps of a comparison. Each step has twice as many repetitions as the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonSteps {
     packets: f64,
 }
 
 impl ComparisonSteps {
-    /// Creates steps that together take about `budget` of processor time, or less.
+    /// Creates steps that together use at most about `budget` of processor time.
     pub fn with_budget(budget: Duration) -> Self {
         Self { packets: budget.as_secs_f64() * PACKETS_PER_SECOND }
     }
@@ -37,8 +38,8 @@ impl ComparisonSteps {
         with_repetitions(experiment, PILOT_MESSAGES, 2)
     }
 
-    /// Returns the first step, sized by the packets of the pilot runs. It is the only step if nothing in the
-    /// pilot runs was random.
+    /// Returns the first step, whose size depends on the number of packets in the pilot runs. It is the only step
+    /// if nothing in the pilot runs was random.
     pub fn first_step(experiment: &Experiment, pilot: &[PointResult]) -> Experiment {
         let min = FIRST_MESSAGES[FIRST_MESSAGES.len() - 1];
         if pilot.iter().all(is_deterministic) {
@@ -80,7 +81,8 @@ fn packet_count(result: &PointResult) -> f64 {
     result.packets() as f64
 }
 
-/// Returns whether nothing is random: only full queues drop packets, and both pilot runs are equal message by message.
+/// Returns whether nothing in the pilot runs was random: only full queues dropped packets, and both runs are equal
+/// message by message.
 fn is_deterministic(result: &PointResult) -> bool {
     let digests: Vec<_> = result.runs.iter().map(|run| run.summary.digest).collect();
     result.point.has_only_queue_loss() && digests.windows(2).all(|pair| pair[0] == pair[1])

@@ -7,10 +7,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use hol_lab::{SizeLimit, decompress, decompression_program};
 
-/// The maximum of decompressed octets of a file.
+/// Maximum size of a decompressed file, in octets.
 pub const MAX_DECOMPRESSED: u64 = 16 << 30;
 
-/// Opens a file. A compressed file is decompressed while it is read: xz and bzip2 by the program of the format.
+/// Opens a file. A compressed file is decompressed while it is read; the programs `xz` and `bzip2` decompress
+/// these two formats.
 pub fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = File::open(path)?;
     let mut head = Vec::new();
@@ -46,7 +47,8 @@ impl Decompressor {
         Ok(Self { program, child, output })
     }
 
-    /// Waits until the program has ended. Returns 0 (the end of the data), or the error of the program if it failed.
+    /// Waits until the decompressing program has ended. Returns 0 (the end of the data), or the program's error if
+    /// it failed.
     fn finish(&mut self) -> io::Result<usize> {
         if self.child.wait()?.success() {
             return Ok(0);

@@ -26,17 +26,17 @@ pub struct Doctor {
 struct Check {
     name: &'static str,
     result: CheckResult,
-    /// Whether hol cannot work without this part.
+    /// Whether hol needs this part to work at all.
     is_required: bool,
 }
 
 /// The result of a check of this machine.
 enum CheckResult {
-    /// Available, with a description.
+    /// The part is available; contains its description.
     Available(String),
-    /// Available with restrictions: the consequence and the remedy.
+    /// The part is available with restrictions; contains their consequence and the remedy.
     Limited(String),
-    /// Missing, with the remedy.
+    /// The part is missing; contains the remedy.
     Missing(String),
 }
 
@@ -126,7 +126,7 @@ fn check_namespaces() -> CheckResult {
     )
 }
 
-/// Checks the engine that runs guest kernels, and whether it steps threads exactly.
+/// Checks whether an engine can run guest kernels, and whether its threads run in a fixed order.
 fn check_engine() -> CheckResult {
     match hol_kernel::provenance() {
         Ok(provenance) => {

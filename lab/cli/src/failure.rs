@@ -9,9 +9,9 @@ use hol_lab::{InputError, LabError};
 /// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// A usage error: exit code 2.
+    /// The user made an error on the command line; the exit code is 2.
     Usage(String),
-    /// A failure while running: exit code 1.
+    /// The command failed while it ran; the exit code is 1.
     Failed(String),
 }
 

@@ -1,6 +1,6 @@
 //! The terms of reports and help texts: `hol help p99`, and docs/guide/glossary.md.
 
-/// Each term, with other names under which it is found, and its meaning.
+/// All terms of the glossary, each with other names under which it is found, and its meaning.
 const TERMS: [(&str, &[&str], &str); 37] = [
     (
         "axis",
@@ -141,7 +141,7 @@ const TERMS: [(&str, &[&str], &str); 37] = [
     ),
 ];
 
-/// Returns the entry of the term that `word` names.
+/// Returns the glossary entry of the term that `word` names.
 pub fn explain(word: &str) -> Option<String> {
     let word = word.to_lowercase();
     let is_named = |term: &str| term.to_lowercase().split(", ").any(|name| name == word);
@@ -150,7 +150,7 @@ pub fn explain(word: &str) -> Option<String> {
     Some(format!("{term}: {meaning}.\n"))
 }
 
-/// Returns all terms as Markdown.
+/// Returns all glossary entries as Markdown.
 pub fn all() -> String {
     TERMS.iter().map(|(term, _, meaning)| format!("- **{term}**: {meaning}.\n")).collect()
 }

@@ -58,7 +58,7 @@ impl Help {
     }
 }
 
-/// Returns the help of the command that these words name, if there is one.
+/// Returns the help of the command that `words` name; `None` if there is no such command.
 fn command_help(mut command: &mut Command, words: &[&str]) -> Option<String> {
     for word in words {
         command = command.find_subcommand_mut(word)?;

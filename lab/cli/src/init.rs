@@ -25,10 +25,10 @@ pub struct Init {
     flags: ComparisonFlags,
 }
 
-/// A key, its comment, and an example value.
+/// The explanation of a key in the file: the key, its comment, and an example value.
 type Note = (&'static str, &'static str, &'static str);
 
-/// The keys of an experiment that are not in a table, in their order in the file.
+/// The notes for the keys of an experiment that are not in a table, in the order of the file.
 const TOP_LEVEL_KEYS: [Note; 11] = [
     ("title", "", "\"What is compared\""),
     ("transports", "Transports to compare, in order; `hol list tcp` shows the options of one.", "[]"),
@@ -55,7 +55,7 @@ const TOP_LEVEL_KEYS: [Note; 11] = [
     ("topology", "An ns script that defines the network.", "\"testlink.ns\""),
 ];
 
-/// The keys of `[network]`, in their order in the file.
+/// The notes for the keys of `[network]`, in the order of the file.
 const NETWORK_KEYS: [Note; 12] = [
     ("path", "A path by name; the keys below override its settings. `hol list paths` shows all.", "\"lte\""),
     (
@@ -70,7 +70,11 @@ const NETWORK_KEYS: [Note; 12] = [
         "Distribution of the jitter: \"normal\", \"pareto\" or \"paretonormal\"; needs jitter.",
         "\"uniform\"",
     ),
-    ("jitter_correlation", "Correlation with the jitter of the previous packet; needs jitter.", "\"0%\""),
+    (
+        "jitter_correlation",
+        "Correlation of a packet's jitter with that of the previous packet; needs jitter.",
+        "\"0%\"",
+    ),
     (
         "loss",
         "Packet loss in each direction; for bursts { good_to_bad = \"1%\", bad_to_good = \"25%\" }.",
@@ -87,11 +91,16 @@ const NETWORK_KEYS: [Note; 12] = [
         "Drop packets that leave the link faster than { rate = \"1Mbit\", burst = \"10kB\" }.",
         "\"none\"",
     ),
-    ("channel", "Links that name the same channel transmit one packet at a time.", "\"own\""),
-    ("mtu", "The longest IP packet.", "\"1500B\""),
+    (
+        "channel",
+        "Name of a shared channel: all links that name it together transmit one packet at a time.",
+        "\"own\"",
+    ),
+    ("mtu", "Maximum size of an IP packet.", "\"1500B\""),
 ];
 
-/// The keys of `[workload]` that several kinds of workload have. `workload_notes` inserts the keys of one kind.
+/// The notes for the keys of `[workload]` that several kinds of workload have. `workload_notes` inserts those of
+/// one kind.
 const WORKLOAD_KEYS: [Note; 5] = [
     ("kind", "Workload; `hol list` describes each.", "\"simco\""),
     ("rate", "Messages per second, independent of earlier messages.", "\"100/s\""),
@@ -138,7 +147,7 @@ impl Init {
         }
     }
 
-    /// Returns the path of the file, `None` for standard output, and its text.
+    /// Returns the path of the file (`None` for standard output) and its text.
     pub fn path_and_text(&self) -> Result<(Option<&Path>, String), Failure> {
         let (file, transports) = match self.words.split_first() {
             Some((first, rest)) if first.ends_with(".toml") => (Some(Path::new(first)), rest),
@@ -155,7 +164,7 @@ impl Init {
     }
 }
 
-/// Returns an experiment file with `keys`, and with comments that explain these and the unset keys.
+/// Returns an experiment file with `keys`. Comments in it explain these keys, and the keys that are not set.
 fn format_file(mut keys: Table) -> String {
     let mut table = |name: &str| match keys.remove(name) {
         Some(toml::Value::Table(table)) => table,
@@ -192,21 +201,26 @@ fn own_notes(kind: &str) -> &'static [Note] {
                 "Octets per request, or sizes with weights as in { \"200B\" = 9, \"5kB\" = 1 }.",
                 "\"200B\"",
             ),
-            ("reply", "Octets per reply, in the same forms.", "\"1kB\""),
+            (
+                "reply",
+                "Octets per reply, or sizes with weights as in { \"200B\" = 9, \"5kB\" = 1 }.",
+                "\"1kB\"",
+            ),
         ],
         "echo" | "pingpong" | "oneway" => &[("size", "Octets per message.", "\"128B\"")],
         "bulk" => &[("size", "Octets per message.", "\"4096B\"")],
         "files" => &[("size", "Octets per file.", "\"100B\"")],
         "page" => &[
             ("request", "Octets per request.", "\"400B\""),
-            ("document", "Octets of the document, which names the objects.", "\"30kB\""),
+            ("document", "Octets of a page's document, which lists its objects.", "\"30kB\""),
             ("size", "Octets per object.", "\"20kB\""),
         ],
         _ => &[],
     }
 }
 
-/// Returns the notes for a kind of workload, in this order: `kind` and the load, the keys of `own_notes`, and the rest.
+/// Returns the notes for a kind of workload, in this order: those of `kind` and of the load, those of `own_notes`, and
+/// the rest.
 fn workload_notes(kind: &str) -> Vec<Note> {
     const LOAD: usize = 3;
     let all = reference();

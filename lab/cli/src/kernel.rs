@@ -147,7 +147,7 @@ fn report_ready(image: &Image) {
 fn print_engine(image: &Image) {
     match hol_kernel::provenance_of(image) {
         Ok(provenance) => {
-            print(&format!("it runs in {provenance}\n"));
+            print(&format!("the kernel runs in {provenance}\n"));
             provenance.warning().iter().for_each(|warning| note!("warning: {warning}"));
         }
         Err(problem) => note!("warning: {problem}"),

@@ -31,7 +31,7 @@ pub struct List {
     json: bool,
 }
 
-/// The topic of a list.
+/// What `hol list` lists: a group of names, or the options of a transport.
 #[derive(Debug, Clone, Copy)]
 enum Topic {
     Options(ProtocolKind),
@@ -48,17 +48,17 @@ enum Group {
     Studies,
 }
 
-/// An entry of the list.
+/// An entry of a list, as printed in JSON.
 #[derive(Debug, Serialize)]
 struct Entry<'n> {
-    /// study, workload, path, stack or option.
+    /// Kind of the entry: study, workload, path, stack or option.
     what: &'static str,
     name: &'n str,
     about: &'n str,
-    /// For an option: its transport.
+    /// The transport of an option; `None` for other entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
-    /// For an option: its default.
+    /// The default of an option; `None` for other entries.
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<String>,
 }
@@ -111,7 +111,7 @@ impl Group {
         }
     }
 
-    /// Returns how to use one of the names.
+    /// Returns a sentence that explains how to use the listed names.
     const fn use_of_names(self) -> &'static str {
         match self {
             Self::Transports => "hol list TRANSPORT shows its options",

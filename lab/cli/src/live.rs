@@ -62,7 +62,7 @@ struct ListenArgs {
 }
 
 impl Live {
-    /// Serves as a peer, router or guardian until it is stopped.
+    /// Runs as a peer, a router or a guardian until it is stopped.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.action {
             Action::Serve { listen_args, ports } => listen_args.serve("peer", || Ok(Service::Ends(*ports))),
@@ -77,7 +77,8 @@ impl Live {
 }
 
 impl ListenArgs {
-    /// Serves hosts that know the secret. `flag` is the flag with which they name this host: `peer` or `router`.
+    /// Serves hosts that know the secret. `flag` is the flag in which those hosts give the address of this host:
+    /// `peer` or `router`.
     fn serve(&self, flag: &str, service: impl FnOnce() -> Result<Service, String>) -> Result<(), Failure> {
         let Self { listen, secret_file, once } = self;
         let given = match secret_file {

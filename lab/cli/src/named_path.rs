@@ -5,7 +5,7 @@ use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, NamedPath, Netwo
 
 use crate::terminal::aligned_table;
 
-/// Columns with numbers.
+/// Indices of the columns with numbers in the table of paths.
 const NUMERIC_COLUMNS: std::ops::RangeInclusive<usize> = 1..=6;
 
 /// Returns a table of all paths.
@@ -16,7 +16,7 @@ pub fn table() -> String {
     aligned_table(&rows.collect::<Vec<_>>(), |column| NUMERIC_COLUMNS.contains(&column))
 }
 
-/// Returns the file of a path, if there is a path with this name.
+/// Returns the file that defines the path of this name; `None` if there is no such path.
 pub fn explain(name: &str) -> Option<String> {
     let path: NamedPath = name.parse().ok()?;
     Some(format!("Path by name, as in --path {path}, or path = \"{path}\" in [network]:\n\n{}", path.text()))

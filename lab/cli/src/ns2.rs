@@ -24,11 +24,11 @@ use hol_wire::{Address, Packet, Transport};
 pub struct Ns2Trace<W> {
     out: W,
     nodes: NodeIndex,
-    /// The sequence number before the first octet or chunk of data, by source and destination.
+    /// The sequence number before the first octet (TCP) or chunk (SCTP) of data, by source and destination.
     origins: BTreeMap<(FlowEnd, FlowEnd), u32>,
     /// Number of packets sent.
     pub packets: u64,
-    /// The first error; nothing is written after it.
+    /// The first error of the writer; nothing is written after it.
     first_error: Option<io::Error>,
 }
 
@@ -113,7 +113,7 @@ fn tsn(chunk: &Chunk) -> Option<u32> {
     chunk.user_data().map(|data| data.tsn.0)
 }
 
-/// The node to which each interface and each address belongs.
+/// The node to which each interface and each address of the network belongs.
 struct NodeIndex {
     by_interface: Vec<NodeId>,
     by_address: BTreeMap<Address, NodeId>,

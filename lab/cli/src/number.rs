@@ -8,7 +8,8 @@ pub fn parse_whole_number(text: &str) -> Result<u64, String> {
     })
 }
 
-/// Returns the whole number that is written in another notation: `1e6`, `10,000`, `5.0`.
+/// Returns the whole number that the user wrote in another notation, such as `1e6`, `10,000` or `5.0`; `None` if
+/// it is no whole number.
 fn suggestion(text: &str) -> Option<u64> {
     let number: f64 = text.replace([',', '_'], "").parse().ok()?;
     (number.fract() == 0.0 && (0.0..1e15).contains(&number)).then_some(number as u64)

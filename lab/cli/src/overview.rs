@@ -1,6 +1,6 @@
 //! The output of `hol` and `hol --help`: what it does, three examples, and the commands in groups.
 
-/// The text, at most 25 lines of 100 columns.
+/// The output of `hol` without arguments, at most 25 lines of 100 columns.
 pub const OVERVIEW: &str = "\
 hol shows what a transport protocol does to your application, in a simulator and on Linux itself.
 

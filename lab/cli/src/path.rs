@@ -28,7 +28,7 @@ enum Command {
     Tc(Tc),
 }
 
-/// Arguments of `hol path tc`: commands of tc for the client's interface and, with --down, for the server's.
+/// Arguments of `hol path tc`: tc commands for the client's interface and, with --down, for the server's.
 #[derive(Debug, Args)]
 struct Tc {
     /// Arguments of tc, such as "qdisc add dev eth0 root netem delay 50ms loss 1% rate 10mbit"
@@ -55,7 +55,7 @@ struct Learn {
 }
 
 impl Path {
-    /// Reads the capture, and prints the table.
+    /// Reads the capture, and prints the `[network]` table of the path.
     pub fn run(&self) -> Result<(), Failure> {
         let Learn { capture, interface, host } = match &self.command {
             Command::Learn(learn) => learn,
@@ -86,7 +86,7 @@ impl Path {
 }
 
 impl Path {
-    /// Converts the lines of `hol path tc` without printing the table.
+    /// Converts the lines of `hol path tc` without printing the `[network]` table.
     pub fn check(&self) -> Result<(), Failure> {
         match &self.command {
             Command::Tc(lines) => lines.network().map(drop),
@@ -96,13 +96,13 @@ impl Path {
 }
 
 impl Tc {
-    /// Parses the lines, and prints the table.
+    /// Parses the lines, and prints the `[network]` table.
     fn run(&self) -> Result<(), Failure> {
         print(&format!("# Converted by `hol path tc`.\n{}", self.network()?));
         Ok(())
     }
 
-    /// Returns the table.
+    /// Returns the `[network]` table.
     fn network(&self) -> Result<String, Failure> {
         fn all(lines: &[String]) -> Result<Vec<tc::ShapedDirection>, Failure> {
             let lines: Vec<&str> = lines.iter().flat_map(|text| tc::split_lines(text)).collect();

@@ -50,7 +50,7 @@ impl PeerArgs {
         }
     }
 
-    /// Returns whether another host was named.
+    /// Returns whether the user named another host.
     pub fn is_given(&self) -> bool {
         !self.peer.is_empty()
     }

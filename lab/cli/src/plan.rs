@@ -41,7 +41,8 @@ impl Plan {
     }
 }
 
-/// Describes the parts in a line: their number, and the times of the shortest and the longest part.
+/// Describes the parts of a plan in one line: their number, and the times that the shortest and the longest part
+/// take.
 fn describe_parts(runs: &Runs, of: usize, jobs: usize) -> String {
     let work = runs.work_of_parts(of);
     let all = work.iter().sum::<u64>().max(1);

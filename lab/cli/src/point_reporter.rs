@@ -7,10 +7,10 @@ use hol_lab::{EndedRun, LabError, PointId, Results, RunResults, Stopwatch, Store
 
 use crate::terminal::note;
 
-/// Minimum interval between two reports, in s.
+/// Minimum interval between two reports of preliminary results, in s.
 const MIN_INTERVAL: f64 = 1.0;
-/// Minimum interval between two reports as a multiple of the time that a report takes, so that reporting takes at most
-/// 2 % of the time.
+/// Minimum interval between two reports as a multiple of the time that it takes to write a report, so that at most 2 %
+/// of the time is spent on reports.
 const COST_FACTOR: f64 = 50.0;
 
 /// Maximum number of points in one report; further points are in the next reports.
@@ -19,7 +19,7 @@ const MAX_POINTS: usize = 64;
 /// The points whose results have changed since they were last reported.
 pub struct PointReporter {
     stopwatch: Stopwatch,
-    /// Time of the next report, in s.
+    /// Earliest time of the next report, in s.
     next_report: f64,
     changed_points: BTreeSet<PointId>,
 }
@@ -31,8 +31,8 @@ impl Default for PointReporter {
 }
 
 impl PointReporter {
-    /// Handles the end of a run. From time to time it writes the tables of the runs that had `finished`
-    /// before, and reports changed points on standard error, one JSON object per line.
+    /// Handles the end of a run. From time to time it updates the result tables with the runs in `finished`, and
+    /// reports changed points on standard error, one JSON object per line.
     pub fn handle_run_end(
         &mut self,
         ended: Option<EndedRun<'_>>,

@@ -27,25 +27,27 @@ pub struct Row<'r> {
     offered: u64,
     completed: u64,
     failed: u64,
-    /// Null without a steady state.
+    /// Mean response time in ms; null if the point has no steady state.
     mean_ms: Option<f64>,
-    /// Half the width of the symmetric 95 % confidence interval of the mean.
+    /// Half the width of the symmetric 95 % confidence interval of the mean, in ms.
     ci95_ms: Option<f64>,
-    /// Lower end of the 95 % confidence interval of the mean that accounts for the skewness of the repetitions.
+    /// Lower end of the mean's 95 % confidence interval in ms; this interval accounts for the skewness of the
+    /// repetitions.
     mean_low_ms: Option<f64>,
-    /// Upper end of the interval that begins at `mean_low_ms`.
+    /// Upper end of the confidence interval that begins at `mean_low_ms`, in ms.
     mean_high_ms: Option<f64>,
     /// Whether longer runs would have the same mean, as far as these runs show.
     steady: bool,
-    /// Median of the repetitions' means.
+    /// Median of the repetitions' means, in ms.
     run_median_ms: Option<f64>,
-    /// Repetitions that did not carry their load.
+    /// Number of repetitions that did not carry their load.
     runs_collapsed: usize,
     repetitions: usize,
-    /// Expiries of the retransmission timer; null if the world does not count them. If they are few, the mean is
-    /// unreliable.
+    /// Number of expiries of the retransmission timer; null if the world does not count them. If they are few, the
+    /// mean is unreliable.
     timeouts: Option<u64>,
-    /// Expiries of the retransmission timer that directly follow another expiry; null if the world does not count them.
+    /// Number of expiries of the retransmission timer that directly followed another expiry; null if the world does not
+    /// count them.
     backoffs: Option<u64>,
     p50_ms: Option<f64>,
     p90_ms: Option<f64>,
@@ -183,8 +185,8 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
             &[
                 "outage ms ± 95 %",
                 "late messages",
-                "first of them after ms",
-                "last of them after ms",
+                "first late after ms",
+                "last late after ms",
                 "error after ms",
             ],
             outage_cells,
@@ -208,17 +210,18 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
     text
 }
 
-/// Returns whether the background of a point is between named nodes, as the flows of an ns script are.
+/// Returns whether a point has background flows between named nodes, as the flows of an ns script are.
 fn has_flows_between_nodes(result: &PointResult) -> bool {
     let has_nodes =
         |workload: &WorkloadSpec| (workload.client_node(), workload.server_node()) != DEFAULT_NODES;
     result.point.background.iter().any(|background| has_nodes(&background.workload))
 }
 
-/// The nodes of a workload that names none.
+/// The default nodes of a workload.
 const DEFAULT_NODES: (&str, &str) = ("client", "server");
 
-/// Returns a table of the throughput of each flow: the measured one, and those of each background together.
+/// Returns a table of throughputs: one column for the measured flow, and one for all flows of each background
+/// together.
 fn flows_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResult) -> String) -> String {
     let nodes = |workload: &WorkloadSpec| format!("{} to {}", workload.client_node(), workload.server_node());
     // Background flows may begin later or last longer than the measured flow.
@@ -251,7 +254,7 @@ pub fn class_table(name: &str, cells: &[Cell]) -> String {
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// Returns the cells of a point's latencies.
+/// Returns the cells of a point's latencies, for the row of a table.
 fn latency_cells(result: &PointResult) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
@@ -265,7 +268,7 @@ fn latency_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Returns whether few runs dominate the mean, so that the means of single runs are shown.
+/// Returns whether a few runs dominate the mean. In this case the table also shows the means of single runs.
 fn is_skewed(result: &PointResult) -> bool {
     let means: Vec<f64> = result.means_ms().into_iter().flatten().collect();
     let shape = ConfidenceInterval::of_mean(&means, CONFIDENCE);
@@ -294,7 +297,7 @@ fn defined_table(head: &str, results: &[PointResult], label: &impl Fn(&PointResu
     table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// Returns the cells of the means of a point's repetitions.
+/// Returns the table cells for the means of a point's repetitions.
 fn run_cells(result: &PointResult) -> Vec<String> {
     let means = result.sorted_means_ms();
     let ms = |at: Option<&f64>| at.filter(|ms| ms.is_finite()).map_or("-".to_owned(), |ms| three_digits(*ms));
@@ -314,12 +317,12 @@ fn has_outage(result: &PointResult) -> bool {
         .any(|metric| result.values(*metric).iter().any(Option::is_some))
 }
 
-/// Returns the cells of the outage metrics.
+/// Returns the table cells for the outage metrics.
 fn outage_cells(result: &PointResult) -> Vec<String> {
     let of = |metric| interval(metric, result.mean_of(metric));
     let outage = match result.unrecovered_runs() {
         0 => of(Metric::Outage),
-        missing => format!("not over in {missing} of {}", result.runs.len()),
+        missing => format!("not over in {missing} of {} runs", result.runs.len()),
     };
     vec![
         outage,
@@ -330,7 +333,7 @@ fn outage_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Returns the cells of the playback quality.
+/// Returns the table cells for the playback quality.
 fn playback_cells(result: &PointResult) -> Vec<String> {
     vec![
         interval(Metric::Playable, result.mean_of(Metric::Playable)),
@@ -338,7 +341,7 @@ fn playback_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-/// Returns the cells of throughput, connect time and fairness.
+/// Returns the table cells for throughput, connect time and fairness.
 fn flow_cells(result: &PointResult) -> Vec<String> {
     vec![
         interval(Metric::Throughput, result.mean_of(Metric::Throughput)),
@@ -362,7 +365,7 @@ fn interval(metric: Metric, interval: Option<Interval>) -> String {
     interval.map_or("-".to_owned(), |interval| metric.limit(interval.into()).to_string())
 }
 
-/// Up to this many warnings of a kind have a line each; of more warnings, only the first is shown.
+/// Maximum number of warnings of one kind that have a line each. If there are more, only the first one is shown.
 const MAX_WARNING_LINES: usize = 3;
 
 /// Returns the warnings about the results, for example about runs that ended early or means that are less
@@ -384,7 +387,7 @@ pub fn warnings(results: &[PointResult]) -> String {
     kinds.into_iter().map(of_kind).collect()
 }
 
-/// Returns the lines for warnings of one kind.
+/// Returns lines of text for warnings of one kind.
 fn warning_lines(warnings: &[(&impl std::fmt::Display, String)]) -> String {
     let more = warnings.len().saturating_sub(1);
     let shown = if warnings.len() > MAX_WARNING_LINES { 1 } else { warnings.len() };
@@ -402,8 +405,8 @@ fn ended_early(result: &PointResult) -> Option<String> {
     Some(format!("{early} of {} runs ended early: {reason}", result.runs.len()))
 }
 
-/// Warns of an outage, or of a path's first change, that no run reaches. Ignores a trace with `trace_start`, which
-/// repeats.
+/// Warns of an outage, or of the first change of a path, that is due only after the end of all runs. Ignores a
+/// trace with `trace_start`, which repeats.
 fn change_after_the_end(result: &PointResult) -> Option<String> {
     let begin = result.point.workload.start;
     let end_of = |run: &Arc<RunResult>| begin + run.connect_time.unwrap_or_default() + run.span;

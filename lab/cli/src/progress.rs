@@ -9,25 +9,26 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::terminal::group_digits;
 
-/// Interval of progress lines without a terminal, in s.
+/// Interval between progress lines in s, if standard error is not a terminal.
 const LINE_INTERVAL: f64 = 5.0;
-/// Interval of JSON objects, in s.
+/// Interval between JSON objects with the progress, in s.
 const OBJECT_INTERVAL: f64 = 1.0;
 
-/// Once this share of the estimated work is done, and at least `MIN_LAST_RUNS` runs are left, the remaining time is
-/// estimated by counting runs. Work counts messages, so runs with few messages are almost no work.
+/// The share of the estimated work from which on the remaining time is estimated by counting runs, if at least
+/// `MIN_LAST_RUNS` runs are left. The estimated work counts messages, so that runs with few messages are almost no
+/// work.
 const LAST_RUNS_SHARE: f64 = 0.99;
-/// Minimum number of remaining runs for an estimate by counting runs.
+/// Minimum number of remaining runs for which the remaining time is estimated by counting runs.
 const MIN_LAST_RUNS: u64 = 50;
 
 /// Whether and how progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressOutput {
-    /// No output.
+    /// Progress is not shown.
     Quiet,
-    /// A bar or plain lines on standard error.
+    /// Progress is shown as a bar or as plain lines on standard error.
     Text,
-    /// JSON objects on standard error, one per line.
+    /// Progress is shown as JSON objects on standard error, one per line.
     Json,
 }
 
@@ -35,7 +36,7 @@ pub enum ProgressOutput {
 pub struct Progress {
     display: Display,
     stopwatch: Stopwatch,
-    /// Set when only short runs are left, see `LAST_RUNS_SHARE`.
+    /// Set once only short runs are left, see `LAST_RUNS_SHARE`.
     last_runs: Option<LastRuns>,
     /// Progress that earlier processes made on the same plan.
     earlier: hol_lab::Progress,
@@ -43,27 +44,28 @@ pub struct Progress {
 
 /// How progress is shown.
 enum Display {
-    /// No output.
+    /// Progress is not shown.
     Quiet,
-    /// A progress bar.
+    /// Progress is shown as a bar.
     Bar(ProgressBar),
-    /// A line every few seconds; the time of the next one, in s.
+    /// Progress is shown as a line every few seconds; contains the time of the next line, in s.
     Lines(f64),
-    /// A JSON object every second, the first at once; the time of the next one, in s.
+    /// Progress is shown as a JSON object every second, the first at once; contains the time of the next object,
+    /// in s.
     Objects(f64),
 }
 
-/// The state at the moment from which only short runs are left.
+/// The state at the moment after which only short runs are left, see `LAST_RUNS_SHARE`.
 #[derive(Debug, Clone, Copy)]
 struct LastRuns {
-    /// Number of runs that were done.
+    /// Number of runs that were done at that moment.
     runs: u64,
-    /// Elapsed time in s.
+    /// Elapsed time at that moment, in s.
     elapsed: f64,
 }
 
 impl Progress {
-    /// Creates a display that suits standard error.
+    /// Creates a progress display; with `Text`, a bar if standard error is a terminal, otherwise lines.
     pub fn new(output: ProgressOutput) -> Self {
         let earlier = hol_lab::Progress::default();
         Self { display: Display::new(output), stopwatch: Stopwatch::start(), last_runs: None, earlier }
@@ -137,7 +139,7 @@ impl Display {
         Self::Bar(ProgressBar::new(0).with_style(style.progress_chars("━━─")))
     }
 
-    /// Restarts the bar, which counts runs instead of work from now on.
+    /// Restarts the bar, which from now on counts runs instead of work.
     fn restart(&self) {
         if let Self::Bar(bar) = self {
             bar.reset();

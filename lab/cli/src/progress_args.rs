@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use crate::failure::Failure;
 use crate::progress::ProgressOutput;
 
-/// Options for programs that run this one.
+/// Options for programs that start hol.
 #[derive(Debug, Args)]
 pub struct ProgressArgs {
     /// Report progress and intermediate results on standard error, one JSON object per line
@@ -16,7 +16,7 @@ pub struct ProgressArgs {
     parent: Parent,
 }
 
-/// The process that started this one.
+/// Option that names the process that started hol.
 #[derive(Debug, Args)]
 pub struct Parent {
     /// Stop when the parent process PID stops
@@ -48,7 +48,8 @@ impl ProgressArgs {
         self.parent.end_with_parent()
     }
 
-    /// Returns the form of progress output. With `is_quiet`, there is no text, because a program reads standard output.
+    /// Returns the form of progress output. Without --progress there is none if `is_quiet`, because then a program
+    /// reads standard output.
     pub const fn progress_output(&self, is_quiet: bool) -> ProgressOutput {
         match (self.progress, is_quiet) {
             (Some(Format::Json), _) => ProgressOutput::Json,

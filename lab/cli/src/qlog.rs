@@ -18,11 +18,11 @@ use hol_wire::quic::{CleartextPacket, Frame, PacketNumberSpace, StreamKind, Unpr
 use hol_wire::{Transport, quic};
 use serde_json::{Value, json};
 
-/// The interval at which congestion windows and round-trip times are read.
+/// The interval at which congestion windows and round-trip times are sampled.
 const SAMPLING_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Collects a trace for each end of each connection of the measured flow. The packets come first, then the
-/// samples, for which the run is repeated.
+/// Collects a qlog trace for each end of each connection of the measured flow. The packets of one run are added
+/// first, then the samples of a repetition of this run.
 pub struct Qlog {
     /// The nodes of client and server.
     hosts: [String; 2],
@@ -37,13 +37,13 @@ pub struct Qlog {
     pub sealed: u64,
 }
 
-/// The client's first destination connection ID in QUIC of the model, otherwise the client's port.
+/// The client's first destination connection ID for QUIC in the model world, otherwise the client's port.
 type ConnectionId = u64;
 
 /// The packets and the state of one end of a connection.
 struct EndpointTrace {
     protocol: &'static str,
-    /// Each event as JSON.
+    /// The events of the trace, each with its time and as JSON.
     events: Vec<(Time, String)>,
     /// The last logged state of each path, by the peer's address.
     states: BTreeMap<String, Value>,
@@ -200,7 +200,8 @@ impl EndpointTrace {
         self.events.push((time, event_text(time, name, data)));
     }
 
-    /// Writes the part of the trace after its vantage point: the common fields, and the events in order of time.
+    /// Writes the part of a qlog trace that follows its vantage point: the common fields, and the events in order
+    /// of time.
     fn write(mut self, out: &mut impl Write) -> io::Result<()> {
         let fields =
             json!({ "protocol_type": [self.protocol], "time_format": "relative", "reference_time": 0 });

@@ -50,11 +50,11 @@ pub struct Replay {
     max_messages: NonZeroUsize,
 }
 
-/// The longest silence between messages: shorter than the 30 s after which QUIC closes a connection without packets (`idle_timeout`; RFC 9308
-/// section 3.2), so that the messages after it do not fail.
+/// The longest silence between messages in the workload. It is shorter than the 30 s after which QUIC closes a
+/// connection without packets (`idle_timeout`; RFC 9308 section 3.2), so that the messages after a silence do not fail.
 const LONGEST_SILENCE: Duration = Duration::from_secs(20);
 
-/// Repetitions of the experiment, each with all messages.
+/// Number of repetitions of the experiment; each has all messages.
 const REPETITIONS: usize = 10;
 
 impl Replay {
@@ -91,7 +91,8 @@ impl Replay {
         self.write(&format!("{head}{experiment}"))
     }
 
-    /// Returns the exchanges with sizes that the workload supports, and notes the changed sizes.
+    /// Returns the exchanges of messages, with sizes changed where the workload does not support them. Adds a note
+    /// about the changes.
     fn supported_exchanges(&self, messages: &CapturedMessages, notes: &mut Vec<String>) -> Vec<Exchange> {
         let all = messages.exchanges.len();
         if all > self.max_messages.get() {
@@ -147,8 +148,8 @@ impl Replay {
     }
 }
 
-/// Returns the times of the exchanges in ns after longer silences have been shortened to the longest one. The octets of an exchange are sent
-/// in the time that they took in the capture.
+/// Returns the times of the exchanges in ns, with each silence shortened to at most `LONGEST_SILENCE`. The octets of an
+/// exchange are sent over the same time as in the capture.
 fn times_without_silences(exchanges: &[CapturedExchange], notes: &mut Vec<String>) -> Vec<u64> {
     let (mut removed, mut count, mut times) = (0, 0, Vec::new());
     let mut busy_until = exchanges.first().map_or(0, |first| first.at);
@@ -171,7 +172,8 @@ fn times_without_silences(exchanges: &[CapturedExchange], notes: &mut Vec<String
     times
 }
 
-/// Returns the experiment with those transports, and with the network if any of them supports it, that a run accepts.
+/// Returns an experiment that hol accepts: with those transports that support the workload, and with the network if
+/// one of them supports it.
 fn supported_experiment(
     messages: &CapturedMessages,
     exchanges: &[Exchange],

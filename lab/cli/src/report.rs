@@ -12,7 +12,7 @@ use crate::decompressor;
 use crate::failure::Failure;
 use crate::terminal::{note, print};
 
-/// Maximum size of a file of another tool, in octets.
+/// Maximum size of a file that another tool wrote, in octets.
 const MAX_FILE_SIZE: u64 = 256 << 20;
 
 /// Write the report and the figures of a result directory again; nothing is run.
@@ -59,8 +59,8 @@ impl Report {
         Ok(())
     }
 
-    /// Writes the metadata of the RO-Crate. Called after all other files are written, because it contains their
-    /// SHA-256.
+    /// Writes the metadata of the RO-Crate. It must be called after all other files have been written, because the
+    /// metadata contain their SHA-256.
     fn write_crate(&self, results: &Results, repeats: &str) -> Result<(), Failure> {
         if self.license.is_none() {
             note!("warning: the crate names no licence, which archives require; add --license URL");

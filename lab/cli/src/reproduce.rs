@@ -98,7 +98,7 @@ impl Reproduce {
         check_no_failures(&results, &out)
     }
 
-    /// Returns the default result directory, which names the family of the world, --quick, --only and --repetitions.
+    /// Returns the default result directory. Its name contains the family of the world, --quick, --only and --repetitions.
     fn default_directory(&self, study: &Study) -> PathBuf {
         let world = if self.world.is_default() { String::new() } else { format!("-{}", self.world.family()) };
         let quick = if self.quick { "-quick" } else { "" };

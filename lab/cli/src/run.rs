@@ -207,7 +207,7 @@ pub fn print_results(results: &Results, out: &Path, is_json: bool) -> Result<(),
         print(&conclusions(&drawn));
         print(&format_points(results));
         print(&format!(
-            "\n{} has the points (points.csv) and the report: {}\n",
+            "\n{} contains the points (points.csv) and the report: {}\n",
             out.display(),
             page.display()
         ));

@@ -14,7 +14,7 @@ use crate::terminal::{group_digits, note};
 /// Seconds of running after which a note announces that tables and figures are being created.
 const NOTE_AFTER_S: f64 = 5.0;
 
-/// Set by Ctrl-C and by SIGTERM.
+/// Whether the plan is to stop; set by Ctrl-C and by SIGTERM.
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// Returns the number of runs in parallel.
@@ -45,7 +45,7 @@ pub struct RunOptions {
     pub jobs: Option<usize>,
     /// Form of progress output.
     pub progress_output: ProgressOutput,
-    /// Whether the directory may have results of a different experiment.
+    /// Whether the directory may already have results of a different experiment.
     pub extends: bool,
 }
 
@@ -112,7 +112,7 @@ pub fn execute_plan(
     Ok(result?)
 }
 
-/// Returns the progress that the finished runs of the plan represent.
+/// Returns the progress that the finished runs of the plan amount to.
 fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let mut seen = BTreeSet::new();
     let points = plan.points().iter().filter(|point| seen.insert(point.id));
@@ -127,7 +127,7 @@ fn finished_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     })
 }
 
-/// Returns the progress of the missing runs before the first of them has started.
+/// Returns the progress of the missing runs at the moment before the first of them starts.
 fn missing_progress(plan: &Plan, finished: &RunResults) -> hol_lab::Progress {
     let jobs = plan.next_runs(finished);
     jobs.iter().fold(hol_lab::Progress::default(), |sum, job| hol_lab::Progress {
@@ -145,8 +145,8 @@ pub fn warn_of_engine(finished: &RunResults) {
     warnings.collect::<BTreeSet<_>>().iter().for_each(|warning| note!("warning: {warning}"));
 }
 
-/// Returns an error if runs of the directory failed. The error tells how many, where their logs are, and what
-/// to do.
+/// Returns an error if runs of the directory failed. The error says how many failed, where their logs are, and
+/// what to do.
 pub fn check_no_failures(results: &Results, dir: &Path) -> Result<(), Failure> {
     let Some(first) = results.failed.first() else { return Ok(()) };
     Err(Failure::Failed(format!(

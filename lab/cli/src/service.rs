@@ -61,7 +61,7 @@ impl ServiceArgs {
     }
 }
 
-/// Returns a table of these entries.
+/// Returns a TOML table with these entries.
 pub fn table<const N: usize>(entries: [(&str, Value); N]) -> Table {
     entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }

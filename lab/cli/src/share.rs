@@ -56,10 +56,10 @@ impl Share {
     }
 }
 
-/// A page that needs no other file.
+/// A page with all its files embedded.
 struct SelfContainedPage {
     page: String,
-    /// The files to which the original page links, and which this page does not contain.
+    /// The files to which the original page links and that are not embedded.
     absent_files: BTreeSet<String>,
 }
 
@@ -84,7 +84,7 @@ fn embed(page: &str, dir: &Path) -> SelfContainedPage {
             }
             (_, None, true) => {
                 absent_files.insert(target.to_owned());
-                write!(whole, "title=\"{target} is in the result directory only\"{rest}")
+                write!(whole, "title=\"{target} is in the result directory, not in this page\"{rest}")
             }
             _ => write!(whole, "{LINK_ATTRIBUTE}{target}\"{rest}"),
         };
@@ -114,7 +114,7 @@ fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// Percent-encodes all octets that have a meaning in a URL or in HTML (RFC 3986 section 2.1).
+/// Percent-encodes all octets with a special meaning in a URL or in HTML (RFC 3986 section 2.1).
 fn percent_encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len() * 3 / 2);
     for octet in text.bytes() {
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(
             page,
             "<a href=\"#top\">a</a><a href=\"data:image/svg+xml;charset=utf-8,%3Csvg%20fill=%22%23fff%22%3E%C2%B1%20%26amp;\
-             %3C/svg%3E\" download=\"fig01.svg\">SVG</a><a title=\"none.csv is in the result directory only\">b</a>\
+             %3C/svg%3E\" download=\"fig01.svg\">SVG</a><a title=\"none.csv is in the result directory, not in this page\">b</a>\
              <a href=\"../secret\">c</a><a href=\"https://x.example/\">d</a>"
         );
         assert_eq!(absent_files.into_iter().collect::<Vec<_>>(), ["none.csv"]);

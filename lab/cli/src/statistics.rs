@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::number::parse_positive_number;
 use crate::terminal::print;
 
-/// Repetitions after each round of a comparison.
+/// Number of repetitions so far after each step of a comparison.
 const STEP_REPETITIONS: [usize; 4] = [10, 20, 40, 80];
 
 /// Permitted share of conclusions that name the wrong winner.
@@ -27,22 +27,23 @@ const FALSE_DIFFERENCES: f64 = 0.06;
 /// A comparison whose true result is known.
 struct Truth {
     name: &'static str,
-    /// Keys of an experiment; its transports are the reference and the challenger.
+    /// Keys of the experiment; its transports are the reference and the challenger.
     keys: &'static str,
-    /// Messages of a run.
+    /// Number of messages in a run.
     messages_per_run: u64,
     /// Whether a transport is compared with itself.
     is_self_comparison: bool,
     /// Index of the size class that is judged; `None`: all messages.
     class: Option<usize>,
-    /// Numbers of repetitions at which the conclusion is evaluated, until it is clear.
+    /// Numbers of repetitions after which the conclusion is evaluated. The comparison ends when the conclusion is
+    /// clear.
     steps: &'static [usize],
 }
 
 const COLLAPSE_SETTINGS: &str = "network = { rate = '20Mbit', queue = '60p', loss = '3%', delay = '50ms' }
     workload = { kind = 'echo', rate = '80/s', arrivals = 'poisson', size = '8kB' }";
 
-/// Replies of 1 and 200 kB over LTE.
+/// The keys of an experiment with replies of 1 kB and of 200 kB over LTE.
 const TWO_SIZES: &str = "transports = ['tcp:tls', 'quic:per_message']
     workload = { kind = 'rpc', rate = '4/s', reply = { '1kB' = 9, '200kB' = 1 } }
     network.path = 'lte'";
@@ -159,22 +160,22 @@ pub struct Statistics {
     require: bool,
 }
 
-/// Counts over the trials of one case with a known result.
+/// The counts of results over the trials of one case.
 #[derive(Debug, Default)]
 struct Tally {
     trials: usize,
-    /// Trials with the right verdict.
+    /// Number of trials with the right verdict.
     right_verdicts: usize,
-    /// Trials that name the wrong winner, or a winner where there is none.
+    /// Number of trials that name the wrong winner, or that name a winner where there is none.
     wrong_winners: usize,
-    /// Trials in which the true difference is more than twice the half width of the interval.
+    /// Number of trials in which the true difference is more than twice the half width of the confidence interval.
     clear_trials: usize,
-    /// Clear trials with the right verdict.
+    /// Number of trials with the right verdict among those counted in `clear_trials`.
     right_clear_verdicts: usize,
     /// Number of confidence intervals that contain the true mean: after the first round of repetitions and after the last,
     /// each for the reference and the challenger.
     covering_intervals: [[usize; 2]; 2],
-    /// Repetitions of all trials together.
+    /// Number of repetitions in all trials together.
     repetitions: usize,
 }
 
@@ -208,7 +209,8 @@ impl Statistics {
         }
     }
 
-    /// Performs the runs of both transports. If there is only one, its own runs are also the second pool.
+    /// Performs a pool of runs for each of the two transports. If a transport is compared with itself, there is
+    /// only one pool, which is used twice.
     fn run_pool(&self, truth: &Truth) -> Result<[PointResult; 2], Failure> {
         let network = if truth.name == "collapse" { COLLAPSE_SETTINGS } else { "network.loss = '1%'" };
         let source = Source::new(truth.name, format!("{}\n{network}", truth.keys));
@@ -300,7 +302,7 @@ impl Tally {
     }
 }
 
-/// Returns the point with these runs of the pool as its repetitions.
+/// Returns the point, with the runs of the pool that were drawn as its repetitions.
 fn with_drawn_runs(pool: &PointResult, drawn: &[usize]) -> PointResult {
     let runs = drawn.iter().filter_map(|at| pool.runs.get(*at).cloned()).collect();
     PointResult { runs, ..pool.clone() }

@@ -70,7 +70,7 @@ impl Topology {
         Ok(())
     }
 
-    /// Returns the network, and the commands of its script that have no effect here.
+    /// Returns the network, and the commands of its script that hol ignores.
     fn network(&self) -> Result<(NetworkSpec, Vec<String>), Failure> {
         let read = |path: &Path| {
             let octets = std::fs::read(path).map_err(|e| LabError::file("read", path, e))?;

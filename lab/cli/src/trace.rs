@@ -94,7 +94,7 @@ impl Trace {
         if self.repetition >= point.repetitions.max {
             let problem =
                 format!("--repetition {}: the point has {} repetitions", self.repetition, point.repetitions);
-            return Err(Failure::Usage(format!("{problem}, counted from 0")));
+            return Err(Failure::Usage(format!("{problem}; the first is number 0")));
         }
         if let Some(other) = &self.beside {
             return compare_worlds(&point, other);
@@ -118,7 +118,7 @@ impl Trace {
         }
     }
 
-    /// Returns an error if `--at` names a node that has none of these interfaces.
+    /// Returns an error if `--at` names a node that has none of `interfaces`.
     fn check_nodes(&self, interfaces: &[String]) -> Result<(), Failure> {
         let nodes: BTreeSet<&str> = interfaces.iter().map(|interface| node_of(interface)).collect();
         match self.at.iter().find(|node| !nodes.contains(node.as_str())) {
@@ -298,7 +298,7 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
         print(&(text + "\n"));
     }
     match first.first_difference(second) {
-        None => print("the same packets at the same times\n"),
+        None => print("both worlds sent the same packets at the same times\n"),
         Some(difference) => {
             let when = difference
                 .first
@@ -313,7 +313,8 @@ fn compare_worlds(point: &Point, other: &WorldName) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Passes on the packets at the interfaces of some nodes, or of all if `nodes` is empty.
+/// Passes on to another observer only the packets at the interfaces of `nodes`, or all packets if `nodes` is
+/// empty.
 struct NodeFilter<'a> {
     nodes: &'a [String],
     observer: &'a mut dyn PacketObserver,
@@ -332,11 +333,11 @@ impl PacketObserver for NodeFilter<'_> {
     }
 }
 
-/// Returns the point with this number.
+/// Returns the point with this number, as `hol run --plan` shows it.
 pub fn point_by_number(experiment: Experiment, number: usize) -> Result<Point, Failure> {
     let count = experiment.points.len();
     experiment.points.into_iter().nth(number).ok_or_else(|| {
-        Failure::Usage(format!("--point {number}: the experiment has {count} points, counted from 0"))
+        Failure::Usage(format!("--point {number}: the experiment has {count} points; the first is number 0"))
     })
 }
 
@@ -399,16 +400,16 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::failed(format!("{name}: cannot write: {error}"))
 }
 
-/// Writes packets to a capture: the packets that each interface sent and received. Dropped packets, with the reason,
-/// are on a separate interface.
+/// Writes packets to a capture. The capture contains the packets that each interface sent and received; dropped
+/// packets, with the reason, are on a separate interface.
 struct CaptureWriter<W: Write> {
     writer: PcapngWriter<W>,
     /// Index of the interface for dropped packets.
     drop_interface: u32,
-    /// The connections whose secrets have been written, by the client's first destination connection ID.
+    /// The connections whose TLS secrets have been written, by the client's first destination connection ID.
     logged_connections: BTreeSet<[u8; CONNECTION_ID_OCTETS]>,
     packets: u64,
-    /// The first error; nothing is written after it.
+    /// The first error of the writer; nothing is written after it.
     first_error: Option<io::Error>,
 }
 

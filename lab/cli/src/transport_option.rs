@@ -37,7 +37,8 @@ impl TransportOption {
     }
 }
 
-/// Returns the comment that explains an option: the one after the option, or the one on the line before; empty if none.
+/// Returns the comment that explains an option in the file of a stack: the one on the same line, or the one on the line
+/// before; empty if there is none.
 fn option_comment(text: &'static str, kind: ProtocolKind, name: &str) -> &'static str {
     let head = format!("[{}]", kind.name());
     let mut before = "";

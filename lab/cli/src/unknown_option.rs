@@ -6,10 +6,10 @@ use hol_lab::FLAGS;
 
 use crate::comparison_flags::is_network_key;
 
-/// Other words for options of `hol compare`.
+/// Names under which other tools know options of `hol compare`, each with hol's name.
 const OTHER_WORDS: [(&str, &str); 2] = [("--latency", "--delay"), ("--bw", "--bandwidth")];
 
-/// Returns what to write instead of an option, for a command that has `--set`.
+/// Returns what to write instead of the option `flag`, for a command that has `--set`.
 fn remedy(command: &Command, flag: &str) -> Option<String> {
     let usual = OTHER_WORDS.iter().find(|(word, _)| *word == flag).map_or(flag, |(_, usual)| usual);
     if command.get_arguments().any(|argument| argument.get_long() == usual.strip_prefix("--")) {
@@ -22,8 +22,9 @@ fn remedy(command: &Command, flag: &str) -> Option<String> {
     is_network_key(&key).then(|| format!("write --set network.{key}=VALUE"))
 }
 
-/// Returns the error of a command line with a remedy that helps: `--set` for an option of `hol compare` given to a
-/// command that reads a file; otherwise a similar option, if there is one. `hol` is the command with all subcommands.
+/// Returns the error of a command line with a helpful remedy. For an option of `hol compare` that was given to a
+/// command that reads a file, the remedy is `--set`; otherwise it is a similar option, if there is one. `hol` is the
+/// command with all subcommands.
 pub fn explain(mut error: Error, mut hol: Command) -> Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;

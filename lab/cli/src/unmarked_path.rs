@@ -3,12 +3,13 @@
 use hol_lab::Point;
 use hol_network::Topology;
 
-/// Congestion controls that react gently to marks, and as others do to losses, each with its name and a discipline that
-/// marks as the control expects. RFC 9332, RFC 8257 section 3.1.
+/// Congestion controls whose benefit depends on ECN marks: they react gently to marks, but to losses as other controls
+/// do. Each comes with its name and a discipline that marks as it expects. RFC 9332, RFC 8257 section 3.1.
 const CONTROLS: [(&str, &str, &str); 2] =
     [("prague", "Prague", "\"dualpi2\""), ("dctcp", "DCTCP", "{ fq_codel = { ce_threshold = \"1ms\" } }")];
 
-/// Returns a warning if the congestion control of a point needs marks and no queue between client and server sets any.
+/// Returns a warning if the congestion control of a point relies on ECN marks, but no queue between client and server
+/// marks packets.
 pub fn warning(point: &Point) -> Option<String> {
     let options = point.transport.option_values();
     let own = options.get("congestion")?.as_str()?;

@@ -6,11 +6,11 @@ use hol_measure::{DelayComponent, Record, RecordKind, Waterfall, WaterfallBuilde
 
 use crate::terminal::aligned_table;
 
-/// Width of the drawing, in characters; it stands for the time of the whole page.
+/// Width of the drawing in characters, which represents the loading time of the whole page.
 const WIDTH: f64 = 60.0;
 
-/// Returns the page with this number, counted from 1; without a number, the page with the median time. `None` if there
-/// is no such page, or if the page with the median time has too many files.
+/// Returns the page with this number, counted from 1, or, without a number, the page with the median time. Returns
+/// `None` if there is no such page, or if the page with the median time has too many files.
 pub fn select_page(records: &[Record], number: Option<u64>) -> Option<Waterfall> {
     let Some(number) = number else {
         let mut waterfall = WaterfallBuilder::default();
@@ -25,7 +25,7 @@ pub fn select_page(records: &[Record], number: Option<u64>) -> Option<Waterfall>
     Some(Waterfall::new(number, page, &files))
 }
 
-/// Returns the bars, and the meaning of their letters.
+/// Returns the waterfall as text: the bars, and an explanation of their letters.
 pub fn draw(page: &Waterfall) -> String {
     let took =
         page.took.map_or("never completed".to_owned(), |took| format!("in {:.1} ms", took.as_millis_f64()));

@@ -11,17 +11,19 @@ use crate::random_scenario::{RandomScenario, has_instant_computation};
 use crate::run_values::RunValues;
 use crate::trace::{Difference, TIME_TOLERANCE, Trace};
 
-/// Number of runs of a scenario with randomness, in the first and in the second world; the worlds use different seeds.
+/// Number of runs of a random scenario in the first and in the second world; the worlds use different seeds.
 const RUNS_PER_WORLD: [u32; 2] = [20, 6];
-/// Maximum number of octets of a trace, sent and received, to compare the packets of a scenario: a guest captures at most 48 MiB.
+/// Maximum size of a trace, sent and received, in octets. The packets of a scenario with a longer trace are not
+/// compared, because a guest captures at most 48 MiB.
 const MAX_TRACE: usize = 32 << 20;
-/// Repetitions with other seeds that show which parts of a run are random; the run itself is repetition 0.
+/// Further repetitions, each with its own seed, that show which parts of a run are random; the compared run itself
+/// is repetition 0.
 const OTHER_REPETITIONS: std::ops::Range<u32> = 1..6;
-/// Significance level: a value differs if the p-value of a rank test is below this (one false alarm in 200 scenarios)
-/// and the medians differ by more than `MIN_DIFFERENCE`.
+/// Significance level of the comparison. A value differs if the p-value of a rank test is below this level (one false
+/// alarm in 200 scenarios), and the medians differ by more than `MIN_DIFFERENCE`.
 const SIGNIFICANCE: f64 = 0.005;
-/// Medians differ if their difference exceeds both this fraction of the larger one and this amount in the unit of the
-/// value (ms, kbit/s, messages), or if only one of them is finite.
+/// Two medians differ if their difference exceeds both this fraction of the larger one, and this amount in the unit
+/// of the value (ms, kbit/s, messages). They also differ if only one of them is finite.
 const MIN_DIFFERENCE: (f64, f64) = (0.05, 0.5);
 
 /// How the runs of a scenario were compared, and with which result.
@@ -32,17 +34,18 @@ pub enum Verdict {
         /// The first packet that differs between the worlds in content or time; `None` if no packet differs.
         /// Up to this packet each world sends the same packets with every seed.
         difference: Option<Box<Difference>>,
-        /// Whether the values of both runs, such as latency and throughput, agree ([`RunValues::agrees_with`]).
+        /// Whether the values in the two worlds, such as latency and throughput, agree
+        /// ([`RunValues::agrees_with`]).
         values_agree: bool,
     },
-    /// The values depend on the seed, so the ranks of several runs of both worlds were compared.
+    /// The values depend on the seed, so the ranks of the values in several runs of both worlds were compared.
     Ranks {
         /// Whether no value differs significantly.
         values_agree: bool,
     },
-    /// One of the worlds cannot run the scenario, for this reason.
+    /// A world cannot run the scenario; contains the reason.
     Refused(String),
-    /// A run failed or an assertion did not hold, for this reason.
+    /// A run failed, or an assertion did not hold; contains the reason.
     Failed(String),
 }
 
@@ -52,7 +55,7 @@ impl Verdict {
         matches!(self, Self::Packets { values_agree: true, .. } | Self::Ranks { values_agree: true })
     }
 
-    /// Returns the first packet that differs.
+    /// Returns the first packet that differs between the worlds; `None` if none does.
     pub fn difference(&self) -> Option<&Difference> {
         match self {
             Self::Packets { difference, .. } => difference.as_deref(),
@@ -133,13 +136,13 @@ fn compare_runs(
 struct RandomParts {
     /// The time of the first packet that depends on the seed.
     start: Time,
-    /// Whether the values depend on the seed.
+    /// Whether the values of the run depend on the seed.
     affects_values: bool,
 }
 
 impl RandomParts {
-    /// Repeats a run with other seeds and returns what changes. The run sent the packets `own` until `end` and has
-    /// these values.
+    /// Repeats a run with other seeds, and returns which parts differ. `own` are the packets of the run until
+    /// `end`.
     fn of(
         (point, world): (&Point, &dyn World),
         own: &Trace,
@@ -165,7 +168,7 @@ pub fn trace(point: &Point, world: &dyn World) -> Result<Trace, RunError> {
     Ok(trace)
 }
 
-/// Runs a repetition; returns it with all packets that its hosts send.
+/// Performs a repetition of `point`. Returns the run, and all packets that its hosts sent.
 fn run_traced(point: &Point, world: &dyn World, repetition: u32) -> Result<(Run, Trace), RunError> {
     let mut trace = Trace::of_kind(point.transport.kind());
     let run = world.trace(&point.scenario(repetition), point.seed_of(repetition), &mut trace)?;
@@ -195,7 +198,7 @@ fn compare_ranks([first, second]: [(&Point, &dyn World); 2]) -> Result<(Verdict,
     Ok((Verdict::Ranks { values_agree: !differs }, values.map(|values| medians(&values))))
 }
 
-/// The values that are ranked. A run that delivers nothing has an infinite latency.
+/// The values of a run that are compared by their ranks. The latency of a run that delivers nothing is infinite.
 const METRICS: [fn(&RunValues) -> f64; 4] = [
     |values| values.median_ms.unwrap_or(f64::INFINITY),
     |values| values.p99_ms.unwrap_or(f64::INFINITY),

@@ -9,22 +9,22 @@ use crate::random_scenario::RandomScenario;
 pub struct Coverage {
     /// Keys and options of the scenarios that both worlds ran, with their counts.
     keys: BTreeMap<String, Tally>,
-    /// Keys and options that were refused, with the latest reason.
+    /// Keys and options that a world refused, each with the reason that it gave last.
     refusals: BTreeMap<String, String>,
-    /// Pairs of a family (transport and workload) and a condition of the path.
+    /// Pairs of a family (transport and workload) and a condition of the path that both worlds ran.
     pairs: BTreeSet<(String, String)>,
 }
 
-/// Numbers of the scenarios that contain a key, by result.
+/// Counts of the scenarios that contain a key, by their results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of scenarios that both worlds ran.
+    /// Number of scenarios with the key that both worlds ran.
     pub scenarios: u64,
-    /// Number of scenarios whose values agree.
+    /// Number of scenarios with the key whose values agree.
     pub agree: u64,
-    /// Number of scenarios whose packets were compared.
+    /// Number of scenarios with the key whose packets were compared.
     pub compared: u64,
-    /// Number of scenarios with equal packets in both worlds.
+    /// Number of scenarios with the key that have equal packets in both worlds.
     pub same: u64,
 }
 
@@ -56,7 +56,7 @@ impl Coverage {
         self.pairs.extend(conditions.into_iter().map(|condition| (scenario.family(), condition.to_owned())));
     }
 
-    /// Records that a key or an option was refused in combination with the rest of a scenario.
+    /// Records that a world refused a key or an option together with the rest of a scenario.
     pub fn record_refusal(&mut self, key: String, problem: String) {
         self.refusals.insert(key, problem);
     }

@@ -9,13 +9,13 @@ use hol_scenario::World;
 use crate::key_space::{KeySpace, log_uniform, pick};
 use crate::random_scenario::{RandomScenario, assumed_options};
 
-/// Transports, with the weights with which they are drawn.
+/// Transports, each with the weight with which it is drawn.
 const TRANSPORTS: [(&str, u64); 5] = [("tcp", 44), ("sctp", 44), ("udp", 8), ("quic", 8), ("mptcp", 8)];
-/// Maximum number of octets that a run sends, so that it takes a second and not a minute.
+/// Maximum number of octets that a run sends. With this limit a run takes about a second, and not a minute.
 const MAX_OCTETS: f64 = 1.5e6;
-/// Number of values tried for a key before the key is left out.
+/// Number of values that are tried for a key before the key is left out of a scenario.
 const MAX_TRIES: usize = 12;
-/// Number of refused scenarios after which the generator reports that none is possible.
+/// Number of refused scenarios after which the generator gives up and reports an error.
 const MAX_REFUSALS: usize = 1000;
 /// Conditions of the path to which `only` can restrict the scenarios, each with the key that it sets.
 const CONDITIONS: [(&str, &str); 4] = [
@@ -24,18 +24,21 @@ const CONDITIONS: [(&str, &str); 4] = [
     ("background", "background"),
     (L4S, "network.discipline"),
 ];
-/// The condition of TCP over DualPI2. It is drawn only if selected, because Linux has DualPI2 since 6.17.
+/// The value of `only` that selects TCP over DualPI2. Other scenarios do not use DualPI2, because Linux has it
+/// only since 6.17.
 const L4S: &str = "l4s";
 /// The shortest outage of a path, in seconds.
 const MIN_OUTAGE_SECONDS: f64 = 0.1;
 /// The longest outage of a path, in seconds.
 const MAX_OUTAGE_SECONDS: f64 = 10.0;
-/// The highest rate in kbit/s of a path with greedy flows, so that no run has too many packets for a capture.
+/// The highest rate of a path with greedy flows, in kbit/s. It keeps runs from having more packets than a
+/// capture can contain.
 const MAX_SHARED_KBPS: f64 = 4_000.0;
-/// The longest schedule, in seconds.
+/// The longest time for which a scenario generates messages, in seconds.
 const MAX_SCHEDULE_SECONDS: f64 = 30.0;
 
-/// Draws scenarios. Scenario `n` of a seed is always the same, whichever others were drawn.
+/// Draws random scenarios. A scenario depends only on the seed and its number, not on other scenarios drawn
+/// before.
 #[derive(Debug)]
 pub struct Generator<'w> {
     space: KeySpace,
@@ -130,7 +133,7 @@ impl<'w> Generator<'w> {
         }
     }
 
-    /// Returns the keys that every scenario has, and further keys that it may get.
+    /// Returns a scenario with the keys that every scenario has, and further keys that it may get.
     fn draw_base(&self, number: u64, rng: &mut Rng) -> (RandomScenario, Vec<Extra>) {
         let protocol = weighted(rng, &TRANSPORTS);
         let kind = pick(rng, &self.space.workloads()).copied().unwrap_or("echo").to_owned();
@@ -190,7 +193,7 @@ impl<'w> Generator<'w> {
         (scenario, extras)
     }
 
-    /// Returns the options that the model needs to behave like the other world; none if both worlds are kernels.
+    /// Returns the options that the model needs to behave like the second world; none if both worlds are kernels.
     fn assumed(&self, protocol: &str) -> Vec<(String, String)> {
         let is_model = self.worlds.first().is_none_or(|world| !world.name().starts_with("kernel:"));
         let others = self.worlds.iter().filter(|_| is_model);
@@ -238,7 +241,7 @@ impl<'w> Generator<'w> {
         Vec::new()
     }
 
-    /// Returns the same key with another value.
+    /// Returns the key of `extra` with another value.
     fn redraw(&self, extra: Extra, scenario: &RandomScenario, rng: &mut Rng) -> Extra {
         match extra {
             Extra::Option(key, value) => {
@@ -256,7 +259,7 @@ impl<'w> Generator<'w> {
         }
     }
 
-    /// Returns another key of the same table.
+    /// Returns another key of the table to which the key of `extra` belongs.
     fn neighbour(&self, extra: &Extra, scenario: &RandomScenario, rng: &mut Rng) -> Option<Extra> {
         let Extra::Key(path, _) = extra else { return None };
         let table = path.rsplit_once('.')?.0;
@@ -280,7 +283,7 @@ impl<'w> Generator<'w> {
     }
 }
 
-/// Gives the scenario a second path, with a delay and a rate of its own.
+/// Adds a second path, with its own delay and rate, to the scenario.
 fn add_second_path(scenario: &mut RandomScenario, rng: &mut Rng) {
     let delay = log_uniform_in(rng, COMPARED_RANGES.delay_ms);
     let rate = log_uniform(rng, 1_000.0, 100_000.0);
@@ -312,8 +315,9 @@ fn add_queue_management(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Ext
     option.into_iter().collect()
 }
 
-/// Sets DualPI2 and a rate at which its queues build up, with a flow of CUBIC beside half of the flows; returns the options
-/// of the transport: with or without ECN, or DCTCP, whose packets take the low-latency queue if that accepts ECT(0).
+/// Sets DualPI2, and a rate at which its queues build up. Half of the scenarios also get a flow of CUBIC. Returns the
+/// options of the transport: TCP with or without ECN, or DCTCP, whose packets take the low-latency queue if that
+/// accepts ECT(0).
 fn add_l4s(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
     let (target, step) = (log_uniform(rng, 5.0, 25.0), log_uniform(rng, 0.3, 3.0));
     let any_ect = rng.chance(0.5);
@@ -344,7 +348,7 @@ fn add_l4s(scenario: &mut RandomScenario, rng: &mut Rng) -> Vec<Extra> {
     Vec::new()
 }
 
-/// Sets a discipline, a rate near the offered load, so that packets queue, and the limit of the queue.
+/// Sets a discipline, its queue limit, and a rate near the offered load, so that packets queue.
 fn set_congested_discipline(scenario: &mut RandomScenario, discipline: String, rng: &mut Rng) {
     let number = |key: &str, unit: &str| {
         scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
@@ -361,8 +365,8 @@ fn set_congested_discipline(scenario: &mut RandomScenario, discipline: String, r
     set("network.queue", format!("\"{:.0}p\"", log_uniform(rng, 20.0, 1000.0)));
 }
 
-/// Adds events while messages are due: the path fails or stops for a time, or its delay, its rate or both change. An
-/// SCTP association may get a second path.
+/// Adds events while messages are due: the path fails or sends nothing for a time, or its delay, its rate or both
+/// change. An SCTP association may get a second path.
 fn add_events(scenario: &mut RandomScenario, rng: &mut Rng) {
     let number = |key: &str, unit: &str| {
         scenario.value(key).and_then(|text| text.trim_matches('"').strip_suffix(unit)?.parse::<f64>().ok())
@@ -457,7 +461,8 @@ enum Extra {
 }
 
 impl Extra {
-    /// Adds the option or key to a scenario, or replaces one of the same name; returns the name.
+    /// Adds the option or key to a scenario; if the scenario has one of the same name, replaces it. Returns the
+    /// name.
     fn add_to(&self, scenario: &mut RandomScenario) -> String {
         let (list, key, value, name) = match self {
             Self::Option(key, value) => {
@@ -488,7 +493,7 @@ fn weighted(rng: &mut Rng, choices: &[(&'static str, u64)]) -> &'static str {
     choices[0].0
 }
 
-/// Draws a size; half of all sizes fit into a packet.
+/// Draws a message size; half of all sizes fit into one packet.
 fn draw_small_or_large(rng: &mut Rng) -> f64 {
     let [min, max] = COMPARED_RANGES.size;
     if rng.chance(0.5) { log_uniform(rng, min, 1400.0) } else { log_uniform(rng, 1400.0, max) }

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The deepest level of tables within tables.
 const MAX_TABLE_DEPTH: usize = 3;
 
-/// The keys of experiment files and the options of transports.
+/// The keys of experiment files and the options of transports, from which random scenarios are drawn.
 #[derive(Debug)]
 pub struct KeySpace {
     schema: Value,
@@ -21,12 +21,12 @@ pub(crate) struct Key<'s> {
 }
 
 impl KeySpace {
-    /// Reads the schema of this program.
+    /// Reads the keys from the schema of experiment files.
     pub fn new() -> Self {
         Self { schema: hol_lab::schema() }
     }
 
-    /// Follows the `$ref`s of a schema.
+    /// Resolves the `$ref`s of a schema: returns the schema to which they lead.
     fn resolve<'s>(&'s self, mut schema: &'s Value) -> &'s Value {
         loop {
             let one = schema["allOf"].get(0).unwrap_or(schema);
@@ -41,7 +41,8 @@ impl KeySpace {
         kinds.into_iter().flatten().filter_map(|kind| kind["properties"]["kind"]["const"].as_str()).collect()
     }
 
-    /// Returns the keys of a kind of workload, of the network, of each of its directions, and of the server's host.
+    /// Returns the keys that may be drawn: those of a kind of workload, of the network, of each of its directions,
+    /// and of the server's host.
     pub(crate) fn keys(&self, workload: &str) -> Vec<Key<'_>> {
         let kinds = self.schema["definitions"]["WorkloadSpec"]["oneOf"].as_array();
         let is_it = |kind: &&Value| kind["properties"]["kind"]["const"] == workload;
@@ -109,7 +110,8 @@ impl KeySpace {
         Some(format!("{{ {} }}", entries.join(", ")))
     }
 
-    /// Draws options of a transport with valid values. Options whose values are names are left out, because the schema does not list these.
+    /// Draws options of a transport, each with a valid value. Options whose values are words are left out, because the
+    /// schema does not list these words.
     pub(crate) fn draw_options(&self, protocol: &str, rng: &mut Rng) -> Vec<(String, String)> {
         let Ok(spec) = protocol.parse::<TransportSpec>() else { return Vec::new() };
         let varied = |(key, value): (&String, &toml::Value)| Some((key.clone(), vary(value, rng)?));
@@ -159,7 +161,7 @@ impl Default for KeySpace {
     }
 }
 
-/// Returns a value of an option other than its default.
+/// Returns a value of an option that differs from its default; `None` if there is none.
 fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
     match value {
         toml::Value::Boolean(is_on) => Some((!is_on).to_string()),
@@ -177,13 +179,13 @@ fn vary(value: &toml::Value, rng: &mut Rng) -> Option<String> {
     }
 }
 
-/// Returns a random element; `None` if there are none.
+/// Returns a random element of `choices`; `None` if there are none.
 pub(crate) fn pick<'c, T>(rng: &mut Rng, choices: &'c [T]) -> Option<&'c T> {
     let count = choices.len() as u64;
     (count > 0).then(|| &choices[rng.below(count) as usize])
 }
 
-/// Draws a number between `low` and `high`, log-uniformly.
+/// Draws a number between `low` and `high` whose logarithm is uniformly distributed.
 pub(crate) fn log_uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
     low * (high / low).powf(rng.uniform())
 }
@@ -194,7 +196,8 @@ fn whole_number(schema: &Value, rng: &mut Rng) -> u64 {
     min + rng.below(max - min + 1)
 }
 
-/// Draws a quantity, such as a time, with its unit; `about`, the description of its type, names the quantity.
+/// Draws a quantity, such as a time, with its unit. `about` is the description of its type in the schema, which
+/// names the quantity.
 fn draw_quantity(about: &str, rng: &mut Rng) -> Option<String> {
     let text = if about.starts_with("a time") {
         format!("{:.1}ms", log_uniform(rng, 0.2, 300.0))

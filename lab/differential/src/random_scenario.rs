@@ -3,14 +3,14 @@
 use hol_lab::{Experiment, InputError, Point, Source};
 use hol_stack::{DEFAULT_STACK, TransportSpec, stack_of_linux};
 
-/// Options that set the memory of a packet as in the kernel of a distribution, which reserves room for the headers of
-/// wireless LAN and tunnels (MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE).
+/// Options that set the memory that a packet uses, with the values of a distribution's kernel. Such a kernel reserves
+/// room for the headers of wireless LAN and tunnels (MAX_TCP_HEADER and SKB_SMALL_HEAD_CACHE_SIZE).
 const PACKET_MEMORY_OPTIONS: [(&str, (&str, &str)); 2] =
     [("tcp", ("packet_head", "640B")), ("sctp", ("send_buffer_small_block", "704B"))];
 
-/// Returns the options that the model needs for a comparison with the world called `other`. They are the
-/// stack of that world's kernel and, for distribution kernels, the memory of a packet or, for User-Mode
-/// Linux, a wake-up time of zero.
+/// Returns the options that the model needs for a comparison with the world called `other`: the stack of that
+/// world's kernel and, for a distribution's kernel, the memory of a packet or, for User-Mode Linux, a wake-up time
+/// of zero.
 pub fn assumed_options(protocol: &str, other: &str) -> Vec<(&'static str, &'static str)> {
     let Some(kernel) = other.strip_prefix("kernel:") else { return Vec::new() };
     let mut options = Vec::new();
@@ -55,14 +55,14 @@ fn has_wakeup(protocol: &str) -> bool {
     protocol.parse::<TransportSpec>().is_ok_and(|spec| spec.option_values().contains_key("wakeup"))
 }
 
-/// A scenario, stored as the keys that it sets.
+/// A random scenario, stored as the keys that it sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RandomScenario {
     /// The name of the scenario and, with `.toml`, of its experiment file.
     pub name: String,
     /// The transport protocol, such as `tcp`.
     pub protocol: String,
-    /// Options of the transport, as in a specification.
+    /// Options of the transport, with their names and values as in `sctp:streams=8`.
     pub options: Vec<(String, String)>,
     /// Options that the first world needs to behave like the second one.
     pub assumed: Vec<(String, String)>,
@@ -71,7 +71,7 @@ pub struct RandomScenario {
 }
 
 impl RandomScenario {
-    /// Returns the transport as a specification: `sctp:streams=8`.
+    /// Returns the transport with its options as text: `sctp:streams=8`.
     pub fn transport(&self) -> String {
         self.specification(self.options.iter())
     }
@@ -90,12 +90,12 @@ impl RandomScenario {
         self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the transport's protocol and the workload as one name.
+    /// Returns the scenario's family: the transport's protocol and the workload as one name.
     pub fn family(&self) -> String {
         format!("{} {}", self.protocol, self.kind())
     }
 
-    /// Returns the kind of the scenario's workload.
+    /// Returns the kind of the scenario's workload, such as `rpc`.
     pub(crate) fn kind(&self) -> &str {
         self.value("workload.kind").unwrap_or("simco").trim_matches('"')
     }
@@ -116,12 +116,12 @@ impl RandomScenario {
         Ok(source)
     }
 
-    /// Returns the only point of its experiment, or an error if settings contradict each other.
+    /// Returns the only point of the scenario's experiment, or an error if settings contradict each other.
     pub fn point(&self) -> Result<Point, InputError> {
         self.point_over(&self.transport())
     }
 
-    /// Returns the same point with the assumed options, for the first world.
+    /// Returns the only point of the scenario's experiment with the assumed options, for the first world.
     pub fn point_with_assumed_options(&self) -> Result<Point, InputError> {
         self.point_over(&self.specification(self.options.iter().chain(&self.assumed)))
     }
@@ -139,7 +139,7 @@ impl RandomScenario {
         self.source(&self.transport())?.merged().map(|table| table.to_string())
     }
 
-    /// Returns the command that runs the scenario.
+    /// Returns the command of hol that runs the scenario.
     pub fn command(&self) -> String {
         let settings = self.settings.iter().map(|(key, value)| format!(" --set '{key}={value}'"));
         format!("hol trace {} --repetitions 1{}", self.transport(), settings.collect::<String>())

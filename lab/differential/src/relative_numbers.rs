@@ -6,21 +6,22 @@ use hol_wire::sctp::{Chunk, Tsn};
 use hol_wire::tcp::{Flags, SeqNum};
 use hol_wire::{Address, Packet, Transport};
 
-/// One direction of a connection.
+/// One direction of a connection: source address and port, then destination address and port.
 type Direction = (Address, u16, Address, u16);
 
-/// The initial sequence numbers of the connections of a run.
+/// The initial sequence numbers (TCP) and TSNs (SCTP) of the connections of a run.
 #[derive(Debug, Default)]
 pub(crate) struct RelativeNumbers {
-    /// TCP: the sequence number of the SYN in each direction of a connection.
+    /// For TCP: the sequence number of the SYN in each direction of a connection.
     sequence: BTreeMap<Direction, SeqNum>,
-    /// SCTP: the initial TSN of an association in one direction, by ports, because an association has several addresses.
+    /// For SCTP: the initial TSN in each direction of an association. The key is the two ports, because an association
+    /// has several addresses.
     tsn: BTreeMap<(u16, u16), Tsn>,
 }
 
 impl RelativeNumbers {
-    /// Returns the packet as text, with sequence numbers relative to the first of its direction. Omits the values of tags, cookies and
-    /// timestamps, because these are random.
+    /// Returns the packet as text. Sequence numbers are relative to the first one in that direction; the values of
+    /// tags, cookies and timestamps are omitted, because they are random.
     pub(crate) fn describe(&mut self, packet: &Packet) -> String {
         let (from, to) = packet.ports();
         let (source, destination) = (packet.source, packet.destination);

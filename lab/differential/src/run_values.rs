@@ -5,21 +5,21 @@ use hol_measure::{Record, RecordKind, summarize};
 use hol_scenario::Run;
 use serde::{Deserialize, Serialize};
 
-/// The values of one run.
+/// The values of one run that are compared between worlds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RunValues {
     /// Median latency, in ms; `None` if fewer than half of the messages were delivered.
     pub median_ms: Option<f64>,
     /// The 99th percentile of the latency, in ms; `None` if fewer than 99 % of the messages were delivered.
     pub p99_ms: Option<f64>,
-    /// Throughput until the last message was delivered, lost or abandoned, in kbit/s.
+    /// Throughput in kbit/s, until the last message was delivered, lost or abandoned.
     pub throughput_kbps: f64,
-    /// Messages that were not delivered.
+    /// Number of messages that were not delivered.
     pub failed: u64,
 }
 
 impl RunValues {
-    /// Computes the values of a run from its records of one kind.
+    /// Computes the values of a run from its records of kind `kind`.
     pub fn of(run: &Run, kind: RecordKind) -> Self {
         let records: Vec<Record> = run.records.iter().filter(|record| record.kind == kind).copied().collect();
         let summary = summarize(&records);
@@ -31,7 +31,8 @@ impl RunValues {
     }
 
     /// Returns whether the values of two runs without randomness agree. The tolerances are 3 % or 0.5 ms for
-    /// medians, 5 % or 1 ms for 99th percentiles and 3 % for throughputs; numbers of failures must be equal.
+    /// medians, 5 % or 1 ms for 99th percentiles, and 3 % for throughputs. The numbers of failed messages must be
+    /// equal.
     pub fn agrees_with(&self, other: &Self) -> bool {
         agree_within(self.median_ms, other.median_ms, 0.03, 0.5)
             && agree_within(self.p99_ms, other.p99_ms, 0.05, 1.0)

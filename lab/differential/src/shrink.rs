@@ -5,11 +5,11 @@ use hol_scenario::World;
 use crate::compare::{Comparison, Verdict, compare};
 use crate::random_scenario::RandomScenario;
 
-/// Maximum number of scenarios tried.
+/// Maximum number of scenarios that shrinking tries.
 const MAX_SCENARIOS: usize = 40;
 
-/// Finds the smallest scenario that still differs in the same way, in its values or only in its packets, and
-/// returns its comparison. It removes settings and messages one after the other.
+/// Finds a smaller scenario that still differs between the worlds in the same way (in its values, or only in its
+/// packets), and returns its comparison. It removes settings and messages one after the other.
 pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Comparison {
     let wanted = kind(&found.verdict);
     let mut smallest = found;
@@ -33,12 +33,14 @@ pub fn shrink(found: Comparison, first: &dyn World, second: &dyn World) -> Compa
     }
 }
 
-/// Returns what shrinking must preserve: the method of comparison, whether the values agree, and whether the packets differ.
+/// Returns what must stay the same when a scenario is made smaller: the method of comparison, whether the values agree,
+/// and whether the packets differ.
 fn kind(verdict: &Verdict) -> (std::mem::Discriminant<Verdict>, bool, bool) {
     (std::mem::discriminant(verdict), verdict.agrees(), verdict.difference().is_some())
 }
 
-/// Returns the scenarios that lack one setting or option of this one, or have fewer messages; the largest reductions come first.
+/// Returns scenarios that have one setting or option less than this one, or fewer messages; the largest reductions come
+/// first.
 fn reductions(scenario: &RandomScenario) -> Vec<RandomScenario> {
     let mut all = Vec::new();
     if let Some(messages) = scenario.value("messages").and_then(|text| text.parse::<u64>().ok()) {

@@ -13,14 +13,16 @@ use similar::{Algorithm, DiffTag, capture_diff_slices};
 
 use crate::relative_numbers::RelativeNumbers;
 
-/// The largest difference between two times that count as the same.
+/// The largest difference between two times that count as equal.
 pub(crate) const TIME_TOLERANCE: Duration = Duration::from_micros(100);
-/// A packet this close to the end of a run may come after the end in the other world.
+/// If only one of two runs has a packet this shortly before its end, the difference is ignored, because the other
+/// run may have ended just before the packet.
 const NEAR_END: Duration = Duration::from_millis(1);
 
-/// Number of first octets of a message, in which workloads number their messages.
+/// Number of octets at the start of a message; workloads write the message number there.
 const NUMBERED_OCTETS: usize = 8;
-/// Number of first octets in which any two datagrams of QUIC differ: the packet number and the first encrypted octets.
+/// Number of octets at the start of a QUIC datagram in which any two datagrams differ: the packet number and the first
+/// encrypted octets.
 const QUIC_HEAD_OCTETS: usize = 32;
 /// The last word in the text of a packet whose ECN field is CE.
 const CE_MARK_SUFFIX: &str = "(CE)";
@@ -30,7 +32,7 @@ const CE_MARK_SUFFIX: &str = "(CE)";
 pub struct SentPacket {
     /// The time since the start of the run.
     pub time: Time,
-    /// The interface that sent it, as in `client:1`.
+    /// The interface that sent the packet, as in `client:1`.
     pub interface: String,
     /// The packet as text, with relative sequence numbers.
     pub packet: String,
@@ -49,7 +51,7 @@ pub enum PacketOutcome {
     Arrived(Time),
     /// The packet arrived at this time, and the network had set its ECN field to CE.
     Marked(Time),
-    /// The packet did not arrive, but a later one did.
+    /// The packet did not arrive, but a packet that was sent later did.
     Lost,
 }
 
@@ -60,11 +62,11 @@ pub struct Trace {
     sent: Vec<SentPacket>,
     end: Option<Time>,
     numbers: RelativeNumbers,
-    /// Indexes in `sent` of the packets that have not arrived, by the text of the packet.
+    /// Indices in `sent` of the packets that have not arrived yet, by the text of the packet.
     in_flight: BTreeMap<String, VecDeque<usize>>,
     /// Whether the content of datagrams is encrypted, so only their lengths are compared.
     is_encrypted: bool,
-    /// Octets of all packets, each counted where it was sent and where it arrived.
+    /// Octets of all packets of the trace. A packet is counted when it is sent and again when it arrives.
     octets: usize,
 }
 
@@ -99,22 +101,23 @@ impl PacketObserver for Trace {
     }
 }
 
-/// Returns the first `octets` octets of a UDP datagram's payload as text. Workloads number messages there, so they
-/// distinguish datagrams of one length. Empty for TCP and SCTP, whose packets have numbers of their own.
+/// Returns the first `octets` octets of a UDP datagram's payload as text. They distinguish datagrams of equal
+/// length, because workloads number their messages there. Empty for TCP and SCTP, whose packets have sequence
+/// numbers.
 fn content(packet: &hol_wire::Packet, octets: usize) -> String {
     let Transport::Udp(datagram) = &packet.transport else { return String::new() };
     let head = datagram.payload.iter().take(octets).map(|octet| format!("{octet:02x}"));
     format!(" [{}]", head.collect::<String>())
 }
 
-/// Returns the text by which an arriving packet is recognised, without the ECN field, which the network may have
+/// Returns the text by which an arriving packet is recognised. It lacks the ECN field, which the network may have
 /// changed.
 fn arrival_key(packet: hol_wire::Packet) -> String {
     let unmarked = hol_wire::Packet { ecn: Ecn::NotCapable, ..packet };
     format!("{unmarked}{}", content(&unmarked, QUIC_HEAD_OCTETS))
 }
 
-/// The first packet in which two runs differ.
+/// The first packet that differs between two runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The packet of the first run; `None` if this run sends no further packet.
@@ -129,7 +132,7 @@ impl Trace {
         Self { is_encrypted: kind == ProtocolKind::Quic, ..Self::default() }
     }
 
-    /// Returns the octets of all packets, each counted where it was sent and where it arrived.
+    /// Returns the number of octets of all packets. A packet is counted when it is sent and again when it arrives.
     pub(crate) fn octets(&self) -> usize {
         self.octets
     }
@@ -154,7 +157,7 @@ impl Trace {
         self.sent.push(SentPacket { time: event.time, interface, packet, outcome: PacketOutcome::Unknown });
     }
 
-    /// Records that a packet arrived: the first packet in flight with the same text.
+    /// Records that a packet arrived; it is taken to be the earliest packet in flight that has the same text.
     fn record_arrival(&mut self, time: Time, packet: hol_wire::Packet) {
         let is_marked = packet.ecn == Ecn::Congested;
         let waiting = self.in_flight.get_mut(&arrival_key(packet));
@@ -166,8 +169,8 @@ impl Trace {
             if is_marked && !was_marked { PacketOutcome::Marked(time) } else { PacketOutcome::Arrived(time) };
     }
 
-    /// Removes the packets sent from `end` on, because a world may cut off the close of its connections. Then decides
-    /// which of the remaining packets were lost.
+    /// Removes the packets sent at the time `end` or later, because a world may end a run before its connections have
+    /// been closed. Then decides which of the remaining packets were lost.
     pub fn remove_after(&mut self, end: Time) {
         self.sent.retain(|sent| sent.time < end);
         self.end = Some(end);
@@ -185,8 +188,8 @@ impl Trace {
         }
     }
 
-    /// Returns whether only one run has the packet and the run ends right after it, so that the other run may
-    /// have been cut off.
+    /// Returns whether one run ended before it could send the packet of the difference: only the other run has the
+    /// packet, and that shortly before its end.
     fn may_be_cut_off(&self, difference: &Difference) -> bool {
         let alone = difference.first.is_none() || difference.second.is_none();
         alone && self.end.is_some_and(|end| difference.time() + NEAR_END >= end)
@@ -202,8 +205,8 @@ impl Trace {
         self.first_difference_by(other, |a, b| a.matches(b) && a.is_in_time(b))
     }
 
-    /// Returns the first packet that differs in content or outcome, whatever the times. It is for a world in
-    /// which computation takes time.
+    /// Returns the first packet that differs in content or outcome. Times are not compared, because in one of the
+    /// worlds computation takes time.
     pub fn first_difference_in_order(&self, other: &Self) -> Option<Difference> {
         self.first_difference_by(other, SentPacket::matches)
     }
@@ -237,7 +240,7 @@ impl SentPacket {
         self.packet == other.packet && self.outcome.matches(other.outcome)
     }
 
-    /// Returns whether two packets are sent at about the same time.
+    /// Returns whether the times of two packets differ by at most the tolerance.
     fn is_in_time(&self, other: &Self) -> bool {
         self.time.as_nanos().abs_diff(other.time.as_nanos()) <= TIME_TOLERANCE.as_nanos()
     }
@@ -262,12 +265,12 @@ impl fmt::Display for PacketOutcome {
 }
 
 impl Difference {
-    /// Returns when the earlier of the two packets was sent.
+    /// Returns when the earlier one of the two packets was sent.
     pub(crate) fn time(&self) -> Time {
         self.first.iter().chain(&self.second).map(|sent| sent.time).min().unwrap_or_default()
     }
 
-    /// Returns a short description that is the same for similar differences.
+    /// Returns a short description of the kind of difference, such as the field that differs.
     pub fn category(&self) -> String {
         match (&self.first, &self.second) {
             (Some(a), Some(b)) if !a.outcome.matches(b.outcome) && a.packet == b.packet => {
@@ -285,7 +288,7 @@ impl Difference {
     }
 }
 
-/// Returns the type of a packet: the flags of TCP, or the chunks of SCTP.
+/// Returns the type of a packet: its TCP flags, or its SCTP chunks.
 fn kind(packet: &str) -> String {
     if let Some(flags) = packet.strip_prefix("Flags [").and_then(|rest| rest.split(']').next()) {
         let data = if packet.ends_with("length 0") { "" } else { " with data" };
@@ -295,7 +298,8 @@ fn kind(packet: &str) -> String {
     if chunks.is_empty() { packet.split([' ', ',']).take(1).collect() } else { chunks.join(" + ") }
 }
 
-/// Returns the names of the chunks, which are numbered in the text: `sctp (1) [SACK] … (2) [DATA] (B) …`.
+/// Returns the names of the chunks in the text of an SCTP packet, which numbers them: `sctp (1) [SACK] … (2)
+/// [DATA] (B) …`.
 fn chunk_names(packet: &str) -> Vec<&str> {
     let numbered = (1..).map(|number| format!(" ({number}) ["));
     let names = numbered.map_while(|head| {
@@ -305,7 +309,7 @@ fn chunk_names(packet: &str) -> Vec<&str> {
     names.collect()
 }
 
-/// Returns the name of the first field that differs or that only one packet has.
+/// Returns the name of the first field in which two packets differ, or that only one of them has.
 fn differing_word(first: &str, second: &str) -> String {
     let words = |packet: &'_ str| -> Vec<String> {
         let words = packet.split([' ', ',']).map(|word| word.trim_matches(['[', ']', ':', '(', ')']));
@@ -319,7 +323,7 @@ fn differing_word(first: &str, second: &str) -> String {
     field.or(longer[..same].iter().rev().find(is_name)).cloned().unwrap_or_default()
 }
 
-/// A row of two aligned traces.
+/// A row of two traces that are shown side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceRow<'t> {
     /// Both runs sent the packet at the same time.
@@ -328,7 +332,7 @@ pub enum TraceRow<'t> {
     DifferentTime(&'t SentPacket, &'t SentPacket),
     /// Both runs sent the packet with different windows.
     DifferentWindow(&'t SentPacket, &'t SentPacket),
-    /// Both runs sent the packet; it was lost or marked in one of them.
+    /// Both runs sent the packet, but it was lost or marked in one of them.
     DifferentOutcome(&'t SentPacket, &'t SentPacket),
     /// Only the first run sent the packet.
     First(&'t SentPacket),
@@ -336,7 +340,7 @@ pub enum TraceRow<'t> {
     Second(&'t SentPacket),
 }
 
-/// Aligns two traces; packets are in the order of the first.
+/// Aligns two traces; the rows are in the order of the first trace.
 pub fn align<'t>(first: &'t Trace, second: &'t Trace) -> Vec<TraceRow<'t>> {
     let words = |trace: &'t Trace| -> Vec<(&'t str, String)> {
         trace.sent.iter().map(|sent| (sent.interface.as_str(), without_window(&sent.packet))).collect()
@@ -362,7 +366,7 @@ pub fn align<'t>(first: &'t Trace, second: &'t Trace) -> Vec<TraceRow<'t>> {
     lines
 }
 
-/// Returns the packet without its window, to recognise packets that differ only in it.
+/// Returns the text of a packet without its window, to find packets of two runs that differ only in the window.
 fn without_window(packet: &str) -> String {
     let mut words: Vec<&str> = packet.split(' ').collect();
     for index in 1..words.len() {

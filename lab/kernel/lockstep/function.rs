@@ -11,17 +11,17 @@ unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
 }
 
-/// A function of type `F`, looked up at its first use.
+/// A function of type `F`, which is looked up by name at its first use.
 pub(crate) struct Function<F> {
     name: &'static CStr,
-    /// Where dlsym(3) searches: `RTLD_NEXT` or `RTLD_DEFAULT`.
+    /// The place where dlsym(3) searches for the function: `RTLD_NEXT` or `RTLD_DEFAULT`.
     handle: usize,
     address: AtomicPtr<c_void>,
     kind: PhantomData<F>,
 }
 
 impl<F: Copy> Function<F> {
-    /// Returns the function called `name` of the C library. This library replaces it.
+    /// Returns the C library's function called `name`, which a function of this library replaces.
     ///
     /// # Safety
     /// `F` must be the type of the function with this name.
@@ -39,7 +39,7 @@ impl<F: Copy> Function<F> {
         Self { name, handle: RTLD_DEFAULT, address: AtomicPtr::new(null_mut()), kind: PhantomData }
     }
 
-    /// Returns the function; `None` if none has this name.
+    /// Returns the function; `None` if no function has this name.
     pub(crate) fn get(&self) -> Option<F> {
         if self.address.load(SeqCst).is_null() {
             // SAFETY: the handle is one of the two constants, and the name ends with a zero.

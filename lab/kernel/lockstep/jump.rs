@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 
 use crate::function::Function;
 
-/// QEMU's number of the clock of the guest and its devices.
+/// QEMU's number for the clock of the guest and of its devices.
 const QEMU_CLOCK_VIRTUAL: c_int = 1;
 
 type Processor = *mut c_void;
@@ -28,7 +28,7 @@ struct Qemu {
 }
 
 impl Qemu {
-    /// Looks up all functions; returns the name of the first missing one.
+    /// Looks up all functions that a jump needs; returns the name of the first missing one.
     fn get() -> Result<Self, &'static CStr> {
         macro_rules! own {
             ($name:literal: $kind:ty) => {{
@@ -46,28 +46,29 @@ impl Qemu {
         })
     }
 
-    /// Returns whether the guest waits for a timer and the machine is not stopped.
+    /// Returns whether the guest is halted until the next timer, and the machine is not stopped.
     fn is_halted(&self) -> bool {
         let processor = (self.processor)(0);
         !processor.is_null() && !(self.is_stopped)(processor) && (self.are_idle)()
     }
 }
 
-/// Whether this QEMU has all functions in [`Qemu`].
+/// Whether this QEMU has all functions that a jump needs.
 static POSSIBLE: AtomicBool = AtomicBool::new(false);
 
-/// Looks up all of the functions; returns the name of the first that is missing.
+/// Looks up all functions that a jump needs; returns the name of the first missing one.
 pub(crate) fn prepare() -> Result<(), &'static CStr> {
     Qemu::get().map(|_| POSSIBLE.store(true, SeqCst))
 }
 
-/// Returns whether [`prepare`] found all functions.
+/// Returns whether [`prepare`] found all functions that a jump needs.
 pub(crate) fn is_possible() -> bool {
     POSSIBLE.load(SeqCst)
 }
 
-/// Sets the clock to the next timer and runs it; called when the processor thread is about to sleep. Returns
-/// whether the guest then has something to do; if not, QEMU has to proceed in its own way.
+/// Sets the guest's clock to the next timer and runs the timer. Called when the processor thread is about to
+/// sleep. Returns whether the guest then has something to do; if not, QEMU must continue without this library's
+/// help.
 pub(crate) fn to_next_timer() -> bool {
     let Some(qemu) = Qemu::get().ok().filter(Qemu::is_halted) else { return false };
     (qemu.warp)();
@@ -75,16 +76,16 @@ pub(crate) fn to_next_timer() -> bool {
     !(qemu.are_idle)()
 }
 
-/// The value written to wake a thread: one, for eventfd(2).
+/// The value that is written to an event counter to wake a thread: one. eventfd(2)
 const ONE: [u8; 8] = 1_u64.to_ne_bytes();
 const NONE: c_int = -1;
 
-/// The descriptors of event counters (eventfd(2)) to which the processor thread still has to add one; `NONE` if a place
-/// is free.
+/// The event counters (eventfd(2)) to which the processor thread has not yet added the one that wakes another thread.
+/// Each entry is a file descriptor, or `NONE` if it is unused.
 static DEFERRED_WRITES: [AtomicI32; 4] = [const { AtomicI32::new(NONE) }; 4];
 
-/// Holds back a write of the processor thread if the write would wake another thread and there is room. Returns whether
-/// it did.
+/// Defers a write of the processor thread if the write only wakes another thread and there is a free entry. Returns
+/// whether the write was deferred.
 pub(crate) fn defer_write(file: c_int, octets: &[u8]) -> bool {
     if octets != ONE {
         return false;
@@ -95,7 +96,7 @@ pub(crate) fn defer_write(file: c_int, octets: &[u8]) -> bool {
     true
 }
 
-/// Performs the writes that were held back, before the processor thread sleeps.
+/// Performs the deferred writes, before the processor thread sleeps.
 pub(crate) fn release(write: impl Fn(c_int, &[u8])) {
     for place in &DEFERRED_WRITES {
         let file = place.swap(NONE, SeqCst);

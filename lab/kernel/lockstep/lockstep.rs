@@ -37,19 +37,19 @@ use function::Function;
 type Mutex = *mut c_void;
 type Condition = *mut c_void;
 
-/// The state of QEMU's processor thread.
+/// The state of QEMU's processor thread: outside of the guest, in the guest, or awaited.
 static PROCESSOR_STATE: AtomicU32 = AtomicU32::new(OUTSIDE);
 const OUTSIDE: u32 = 0;
 const IN_GUEST: u32 = 1;
-/// The processor thread is in the guest, and the owner of the big lock waits for it.
+/// State in which the processor thread runs the guest, and the owner of the big lock waits for this thread.
 const AWAITED: u32 = 2;
 
-/// The processor thread; 0 until it is known.
+/// The ID of the processor thread (pthread_self(3)); 0 until it is known.
 static PROCESSOR: AtomicUsize = AtomicUsize::new(0);
-/// QEMU's big lock; null until it is known.
+/// The address of QEMU's big lock; null until it is known.
 static BIG_LOCK: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
-/// QEMU's name of the single thread that runs all processors in turn.
+/// QEMU's name for the single thread that runs all processors in turn.
 const NAME: &CStr = c"ALL CPUs/TCG";
 const PR_GET_NAME: c_int = 16;
 
@@ -64,7 +64,7 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
 }
 
-/// The function of the C library that a function of this library replaces.
+/// Looks up the C library's function that a function of this library replaces.
 macro_rules! next {
     ($name:literal: $kind:ty) => {{
         // SAFETY: this is its declaration in POSIX, and the one of this library's function.
@@ -73,10 +73,11 @@ macro_rules! next {
     }};
 }
 
-/// The error if the C library lacks the function.
+/// The error code that is returned if the C library lacks the function.
 const ENOSYS: c_int = 38;
 
-/// Finds out which thread is the processor thread, and with which lock it sleeps.
+/// Replaces pthread_cond_wait(3). Its first calls show which thread is the processor thread, and with which lock
+/// this thread sleeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn pthread_cond_wait(condition: Condition, mutex: Mutex) -> c_int {
     if PROCESSOR.load(SeqCst) == 0 && jump::is_possible() && is_named(NAME) {
@@ -134,8 +135,8 @@ pub extern "C" fn pthread_mutex_trylock(mutex: Mutex) -> c_int {
     result
 }
 
-/// Called when this thread has acquired `mutex`. If it is the big lock and this is not the processor thread, waits until the processor
-/// thread wants the lock too.
+/// Called when this thread has acquired `mutex`. If this is QEMU's big lock and another thread than the processor
+/// thread, waits until the processor thread wants the lock, too.
 fn after_acquisition(mutex: Mutex) {
     if mutex == BIG_LOCK.load(SeqCst) && !is_processor() {
         await_processor();
@@ -187,7 +188,7 @@ fn leave_guest() {
     }
 }
 
-/// Waits until the processor thread is outside of the guest. Only the owner of the big lock calls this function, so
+/// Waits until the processor thread has left the guest. Only the owner of the big lock calls this function, so that
 /// there is only one caller at a time.
 fn await_processor() {
     while PROCESSOR_STATE.load(SeqCst) != OUTSIDE {

@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::SeqCst};
 use crate::function::Function;
 use crate::report;
 
-/// The environment variable that requests a faster processor; its value is the shift, one digit.
+/// The environment variable that requests a faster processor. Its value is one digit: the binary logarithm of the
+/// number of instructions per nanosecond.
 const PACE_VARIABLE: &CStr = c"HOL_LOCKSTEP_PACE";
 
 #[link(name = "c")]
@@ -30,10 +31,10 @@ const PROT_READ: c_int = 1;
 const PROT_WRITE: c_int = 2;
 const PROT_EXEC: c_int = 4;
 
-/// Opcodes of `shl %cl, %rax` and of `shr %cl, %rax`. Intel SDM, volume 2, SAL/SAR/SHL/SHR.
+/// Opcode of `shl %cl, %rax`, followed by that of `shr %cl, %rax`. Intel SDM, volume 2, SAL/SAR/SHL/SHR.
 const SHIFT_LEFT: &[u8] = &[0x48, 0xd3, 0xe0];
 const SHIFT_RIGHT: &[u8] = &[0x48, 0xd3, 0xe8];
-/// Opcode of `ret`.
+/// Opcode of `ret`, which ends a function.
 const RETURN: u8 = 0xc3;
 /// The code with which `icount_round` rounds its argument up and shifts it, after the shift has been loaded into `ecx`.
 const ROUNDING_CODE: &[u8] = &[
@@ -44,22 +45,25 @@ const ROUNDING_CODE: &[u8] = &[
     0x48, 0xd3, 0xf8, // sar %cl, %rax
     RETURN,
 ];
-/// The replacement: shifts a time left, which gives the number of instructions without rounding.
+/// The code that replaces `ROUNDING_CODE`: it shifts a time left, which gives the number of instructions without
+/// rounding.
 const SHIFTING_CODE: &[u8] = &[
     0x48, 0x89, 0xf8, // mov %rdi, %rax
     0x48, 0xd3, 0xe0, // shl %cl, %rax
     RETURN,
 ];
-/// Opcode of `mov …(%rip), %rsi`, with which `icount_get` loads the time that it adds to the counted time. The relative
-/// address of that time follows the opcode.
+/// Opcode of the instruction `mov …(%rip), %rsi`. With it, `icount_get` loads the time that it adds to the time of the
+/// executed instructions. The relative address of the added time follows the opcode.
 const LOAD_ADDED_TIME: &[u8] = &[0x48, 0x8b, 0x35];
 
-/// The requested shift; 0 if none was requested.
+/// The requested binary logarithm of the number of instructions per nanosecond; 0 if none was requested.
 static SHIFT: AtomicU32 = AtomicU32::new(0);
-/// Address of the time in ns that QEMU adds to the counted time, because its clock has jumped over idle time.
+/// Address of the time in ns that QEMU adds to the time of the executed instructions, because its clock has jumped
+/// over idle time.
 static JUMPED_TIME: AtomicPtr<i64> = AtomicPtr::new(null_mut());
 
-/// Patches the functions if another speed was requested; `None` if one of them has unknown code or cannot be patched.
+/// Patches QEMU's functions that convert instruction counts and times, if another speed was requested. Returns `None`
+/// if one of them has unknown code or cannot be patched.
 pub(crate) fn prepare() -> Option<()> {
     let get = Code::of(c"icount_get")?;
     let changes = [
@@ -82,7 +86,7 @@ pub(crate) fn prepare() -> Option<()> {
     is_open(false).then_some(())
 }
 
-/// Returns whether another speed was requested.
+/// Returns whether another processor speed than QEMU's was requested.
 pub(crate) fn is_requested() -> bool {
     requested_shift().is_some()
 }
@@ -93,8 +97,8 @@ fn requested_shift() -> Option<u32> {
     Some(*digit as u32 - u32::from(b'0'))
 }
 
-/// Keeps the clock from going back when the processor's speed changes. It is called before the processor
-/// resumes a guest that has booted at one instruction per nanosecond.
+/// Keeps the guest's clock from going back when the processor's speed changes. It is called before a guest that
+/// has booted at one instruction per nanosecond continues at another speed.
 pub(crate) fn keep_clock_monotonic() {
     // SAFETY: this is its declaration in QEMU 7.2.
     static COUNT: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get_raw") };
@@ -107,14 +111,14 @@ pub(crate) fn keep_clock_monotonic() {
         // SAFETY: it is what `icount_get` reads, and this thread has the lock that its writers take.
         let before = unsafe { *jumped };
         if !uses_shift(shift, count, before) {
-            report::abort_with_message(b"its clock does not run at the requested pace");
+            report::abort_with_message(b"the clock of QEMU does not run at the requested pace");
         }
         // SAFETY: the same.
         unsafe { *jumped = before + count - (count >> shift) };
     }
 }
 
-/// Returns whether QEMU's functions convert counts and times with this shift, by calling them.
+/// Returns whether QEMU's functions convert counts and times with this shift. To find out, it calls them.
 fn uses_shift(shift: u32, count: i64, jumped: i64) -> bool {
     // SAFETY: these are their declarations in QEMU 7.2.
     static TIME: Function<extern "C" fn() -> i64> = unsafe { Function::of_qemu(c"icount_get") };
@@ -136,7 +140,8 @@ struct Code {
 
 impl Code {
     fn of(name: &'static CStr) -> Option<Self> {
-        /// Octets to read: no function is longer, and more of QEMU's code follows.
+        /// Number of octets to read from the start of a function. Each function is shorter, and more of QEMU's
+        /// code follows it.
         const MAX_LENGTH: usize = 64;
         // SAFETY: it is not called; a function of any type has an address.
         let start: *mut u8 = unsafe { Function::of_qemu(name) }.get()?;
@@ -146,7 +151,7 @@ impl Code {
         Some(Self { start, octets })
     }
 
-    /// Returns the position of these octets if they occur exactly once.
+    /// Returns the position of these octets in the function; `None` unless they occur exactly once.
     fn find(&self, octets: &[u8]) -> Option<usize> {
         let is_there = |at: &usize| self.octets.get(*at..).is_some_and(|rest| rest.starts_with(octets));
         let mut places = (0..self.octets.len()).filter(is_there);
@@ -154,13 +159,13 @@ impl Code {
         places.next().is_none().then_some(place)
     }
 
-    /// Returns the address of these octets if they occur exactly once.
+    /// Returns the address of these octets in the function; `None` unless they occur exactly once.
     fn address_of(&self, octets: &[u8]) -> Option<*mut u8> {
         self.find(octets).map(|at| self.start.wrapping_add(at))
     }
 
-    /// Returns the address to which the operand of `instruction` refers: the four octets after `instruction` are its
-    /// distance from the next instruction. Intel SDM, volume 2, section 2.2.1.6.
+    /// Returns the address to which the operand of `instruction` refers. The operand is the four octets after
+    /// `instruction`: the distance from the next instruction. Intel SDM, volume 2, section 2.2.1.6.
     fn operand(&self, instruction: &[u8]) -> Option<*mut i64> {
         let at = self.find(instruction)? + instruction.len();
         let distance = i32::from_le_bytes(*self.octets.get(at..)?.first_chunk()?);
@@ -169,8 +174,8 @@ impl Code {
     }
 }
 
-/// Makes `length` octets of code at `place` writable if `is_open`, otherwise not writable. Returns false if the
-/// host forbids that.
+/// Makes the memory pages of `length` octets of code at `place` writable if `is_open`, otherwise read-only.
+/// Returns false if the host forbids that.
 fn protect(place: *mut u8, length: usize, is_open: bool) -> bool {
     let page = sysconf(SC_PAGESIZE) as usize;
     let first = place as usize & !(page - 1);

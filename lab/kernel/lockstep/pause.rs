@@ -9,7 +9,7 @@ use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
-/// One jump in this many is delayed by a pause.
+/// Only one long jump in this many is delayed by a pause.
 const JUMPS_PER_PAUSE: u32 = 4;
 const PAUSE_US: c_uint = 60;
 
@@ -26,7 +26,7 @@ pub extern "C" fn siglongjmp(place: *mut c_void, value: c_int) -> ! {
     pause_and_jump(c"siglongjmp", place, value)
 }
 
-/// The function that a hardened QEMU calls.
+/// Replaces the function for long jumps that QEMU calls if it was compiled with hardening (_FORTIFY_SOURCE).
 #[unsafe(no_mangle)]
 pub extern "C" fn __longjmp_chk(place: *mut c_void, value: c_int) -> ! {
     pause_and_jump(c"__longjmp_chk", place, value)

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
 use crate::{jump, pace};
 
-/// The variable that names the file.
+/// The environment variable that names the file of the report.
 const FILE: &CStr = c"HOL_LOCKSTEP";
 
 const O_WRONLY: c_int = 0o1;
@@ -25,12 +25,12 @@ unsafe extern "C" {
     safe fn abort() -> !;
 }
 
-/// The report's file, open for the whole life of the process.
+/// The descriptor of the report's file, which stays open for the whole life of the process; `NONE` without a file.
 static REPORT: AtomicI32 = AtomicI32::new(NONE);
 const NONE: c_int = -1;
 const STDERR: c_int = 2;
 
-/// Called by the loader when all functions of the program are resolved, and before any of them runs.
+/// The function that the loader calls when all functions of the program are resolved, and before any of them runs.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = loaded;
@@ -59,12 +59,12 @@ extern "C" fn loaded() {
     }
     match pace::prepare() {
         Some(()) => write_line(&[b"any pace"]),
-        None if pace::is_requested() => abort_with_message(b"its clock cannot be changed"),
+        None if pace::is_requested() => abort_with_message(b"the pace of QEMU's clock cannot be changed"),
         None => {}
     }
 }
 
-/// Reports that the processor thread and the big lock are known.
+/// Reports that the processor thread and QEMU's big lock have been found.
 pub(crate) fn report_in_step() {
     write_line(&[b"in step"]);
 }

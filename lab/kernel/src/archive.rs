@@ -1,13 +1,13 @@
 //! Archives in the kernel's initramfs format: cpio, "newc". Documentation/driver-api/early-userspace/buffer-format.
 
-/// An archive to which files are being added.
+/// A cpio archive to which files are being added.
 #[derive(Debug, Default)]
 pub(crate) struct CpioArchive {
     octets: Vec<u8>,
     inode: u32,
 }
 
-/// The types and permissions of entries: `st_mode` of POSIX.
+/// File types and permissions of the entries, as in `st_mode` of POSIX.
 mod mode {
     pub(super) const DIRECTORY: u32 = 0o040_755;
     pub(super) const PROGRAM: u32 = 0o100_755;
@@ -15,7 +15,7 @@ mod mode {
 }
 
 impl CpioArchive {
-    /// Adds a directory and, before it, its missing ancestors.
+    /// Adds a directory, after the missing directories above it.
     pub(crate) fn add_directory(&mut self, path: &str) {
         for (end, _) in path.match_indices('/').chain([(path.len(), "")]) {
             self.entry(&path[..end], mode::DIRECTORY, (0, 0), &[]);
@@ -32,7 +32,7 @@ impl CpioArchive {
         self.entry(path, mode::CHARACTER_DEVICE, (major, minor), &[]);
     }
 
-    /// Appends the trailer and returns the octets of the archive.
+    /// Appends the trailer, and returns the archive.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, (0, 0), &[]);
         self.octets

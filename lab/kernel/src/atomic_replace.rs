@@ -10,7 +10,8 @@ use rustix::io::Errno;
 
 use crate::KernelError;
 
-/// Moves the directory `fresh` to `place`. A previous directory is then at the path of `fresh`, and the caller removes it.
+/// Moves the directory `fresh` to `place`. If there was a directory at `place`, it is afterwards at the path of
+/// `fresh`, and the caller has to remove it.
 pub(crate) fn replace_directory(fresh: &Path, place: &Path) -> Result<(), KernelError> {
     let failed = |problem| KernelError::file("create", place, problem);
     loop {
@@ -29,7 +30,7 @@ pub(crate) fn replace_directory(fresh: &Path, place: &Path) -> Result<(), Kernel
     }
 }
 
-/// Exchanges two paths. rename(2), RENAME_EXCHANGE.
+/// Exchanges the directories at two paths in one step. rename(2), RENAME_EXCHANGE.
 fn exchange(fresh: &Path, place: &Path) -> Result<(), Errno> {
     renameat_with(CWD, fresh, CWD, place, RenameFlags::EXCHANGE)
 }
@@ -38,7 +39,8 @@ fn is_occupied(problem: &io::Error) -> bool {
     matches!(problem.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists)
 }
 
-/// Moves the directory in two steps. `place` is empty between them, for less time than the removal of the previous directory takes.
+/// Moves the directory in two steps, between which nothing is at `place`. This gap is shorter than the removal of the
+/// previous directory would take.
 fn in_two_steps(fresh: &Path, place: &Path) -> io::Result<()> {
     let old = fresh.with_extension("old");
     match fs::rename(place, &old) {

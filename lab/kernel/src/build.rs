@@ -30,10 +30,10 @@ const PATCHES: [(&str, &str); 11] = [
     ("extended-state.patch", include_str!("../uml/extended-state.patch")),
 ];
 
-/// The prefix of the names of packages with a source.
+/// The prefix of the names of Debian packages with the source of Linux.
 const SOURCE_PACKAGE_PREFIX: &str = "linux-source-";
 
-/// The programs that a build needs, with their packages.
+/// The programs that the build needs, each with its Debian package.
 const TOOLS: [(&str, &str); 8] = [
     ("make", "make"),
     ("gcc", "gcc"),
@@ -45,11 +45,13 @@ const TOOLS: [(&str, &str); 8] = [
     ("xz", "xz-utils"),
 ];
 
-/// Variables that are the same for all builds, because the kernel mixes the date and the host of its build into its random numbers.
+/// Environment variables that have the same values in all builds, because the kernel mixes the date and the host of its
+/// build into its random numbers.
 const SAME_FOR_ALL: [(&str, &str); 3] =
     [("KBUILD_BUILD_TIMESTAMP", "2020-01-01"), ("KBUILD_BUILD_USER", "hol"), ("KBUILD_BUILD_HOST", "hol")];
 
-/// Builds Linux of `series`, such as 6.12, from a package of `source`; passes a description of each step to `report_step` before the step.
+/// Builds Linux of `series`, such as 6.12, from a source package. Passes a description of each step to `report_step`
+/// before the step.
 pub fn build(series: &str, source: &PackageSource, report_step: impl Fn(&str)) -> Result<Image, KernelError> {
     check_installed(&TOOLS)?;
     let work = scratch::create_directory(&cache_directory(), "build")?;
@@ -72,7 +74,7 @@ pub fn build(series: &str, source: &PackageSource, report_step: impl Fn(&str)) -
     Image::store_program(release.trim(), &source.join("linux"), &source.join("modules.builtin"))
 }
 
-/// Extracts the source, an archive within the package that was `unpacked`.
+/// Extracts the source of Linux from the archive in the unpacked package.
 fn unpack(unpacked: &Path, source: &Path) -> Result<(), KernelError> {
     let archive = source_archive(unpacked)?;
     fs::create_dir(source).map_err(|e| KernelError::file("create", source, e))?;
@@ -87,7 +89,7 @@ fn apply(name: &str, patch: &str, source: &Path) -> Result<(), KernelError> {
     run(command.arg("-d").arg(source).args(["-p1", "--fuzz=0", "-i"]).arg(path), "patch").map(drop)
 }
 
-/// Creates a configuration with exactly these options.
+/// Creates a kernel configuration with exactly the options in `OPTIONS`.
 fn configure(source: &Path) -> Result<(), KernelError> {
     let options = store(source, "options", OPTIONS)?;
     run(make(source).arg(format!("KCONFIG_ALLCONFIG={}", options.display())).arg("allnoconfig"), "make")?;
@@ -101,7 +103,8 @@ fn configure(source: &Path) -> Result<(), KernelError> {
     }
 }
 
-/// Returns the first option that the configuration made by the kernel lacks. A missing dependency removes an option.
+/// Returns the first wanted option that is missing from the configuration `made` by the kernel's own tools. They
+/// remove an option if one of its dependencies is missing.
 fn missing_option(made: &str) -> Option<&'static str> {
     let wanted = OPTIONS.lines().filter(|line| line.starts_with("CONFIG_"));
     wanted.into_iter().find(|option| !made.lines().any(|line| line == *option))

@@ -2,7 +2,7 @@
 
 use crate::KernelError;
 
-/// Returns an error that names the missing ones of `tools`: programs, with the packages that contain them.
+/// Returns an error that names those of `tools` that are missing, and their packages.
 pub(crate) fn check_installed(tools: &[(&'static str, &'static str)]) -> Result<(), KernelError> {
     let places = std::env::var_os("PATH").unwrap_or_default();
     let is_there = |program: &str| std::env::split_paths(&places).any(|place| place.join(program).is_file());

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::KernelError;
 
-/// Waits for the right to create entries in `place`. Only one process has it at a time, until it drops the returned file.
+/// Waits for the exclusive right to create entries in the directory `place`. The process has this right until it drops
+/// the returned file.
 pub(crate) fn lock_exclusive(place: &Path) -> Result<File, KernelError> {
     fs::create_dir_all(place).map_err(|e| KernelError::file("create", place, e))?;
     let path = place.join("lock");
@@ -22,7 +23,8 @@ pub(crate) fn lock_shared(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes the entries of `place` that satisfy `is_of_kind`, except for the newest `kept` and locked ones.
+/// Removes the entries of `place` that satisfy `is_of_kind`, except for the newest ones, whose number is `kept`,
+/// and locked ones.
 pub(crate) fn prune(place: &Path, kept: usize, is_of_kind: impl Fn(&Path) -> bool) {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let mut found: Vec<_> = entries

@@ -7,12 +7,12 @@ use hol_scenario::{Packet, PacketEvent, PacketObserver};
 /// A packet captured at an interface of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// Time of the capture since the first attempt to connect.
+    /// Time at which the packet was captured, since the first attempt to connect.
     pub time: Time,
-    /// Index into [`Scenario::interfaces`](hol_scenario::Scenario::interfaces).
+    /// Index of the interface in [`Scenario::interfaces`](hol_scenario::Scenario::interfaces).
     pub interface: usize,
-    /// Whether the packet was sent or received; `lost` and `corrupted` are derived from the capture at the
-    /// other end.
+    /// Whether the packet was sent or received. A packet that was lost or corrupted is recognised from the capture
+    /// at the other end.
     pub event: TapEvent,
     /// The packet, starting with its IP header.
     pub octets: Vec<u8>,
@@ -26,7 +26,7 @@ pub(crate) struct PacketCapture {
     pub(crate) secrets: String,
 }
 
-/// Length of the header of a packed packet in octets: time, interface, received, length.
+/// Length of the header of a packed packet in octets. The header contains time, interface, direction and length.
 const HEADER_LENGTH: usize = 8 + 2 + 1 + 2;
 
 /// Appends a packet that `interface` has received (if `received`) or sent.

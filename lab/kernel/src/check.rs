@@ -12,16 +12,17 @@ use crate::image::Image;
 use crate::root::RootImage;
 use crate::{KernelError, engine, modules, netem};
 
-/// The largest delay of a datagram beyond the expected one that namespaces and interfaces may add, in ns.
+/// The largest time in ns by which namespaces and interfaces may delay a datagram in addition to the expected
+/// delay.
 const DELAY_SLACK: u64 = 250_000;
-/// The largest amount by which a datagram may be early because of rounding, in ns.
+/// The largest time in ns by which a datagram may arrive early, because of rounding.
 const MAX_ROUNDING_ERROR: u64 = 1000;
-/// The largest deviation of the spacing of datagrams in a train, in ns, because sending takes time. If the spacing is large,
-/// [`SPACING_DIVISOR`] allows more.
+/// The largest deviation of the spacing of datagrams in a train from the expected spacing, in ns. There is a deviation
+/// because sending takes time. For a large spacing, [`SPACING_DIVISOR`] allows more.
 const SPACING_SLACK: u64 = 30_000;
-/// The expected spacing of datagrams in a train divided by this number is an allowed deviation.
+/// The spacing of datagrams in a train may deviate by the expected spacing divided by this number.
 const SPACING_DIVISOR: u64 = 50;
-/// The largest deviation of losses from the expected number, in standard deviations.
+/// The largest deviation of the number of losses from the expected number, in standard deviations.
 const MAX_DEVIATIONS: f64 = 6.0;
 
 /// Returns an error that names the first feature that the kernel of `image` does not support.
@@ -41,7 +42,7 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
         return Err(KernelError::ModuleMissing {
             directory: image.modules(),
             module,
-            cure: "the packet filter (nftables) needs this module; run `hol kernel fetch` or `hol kernel use` again, which now include it",
+            cure: "the packet filter (nftables) needs this module; to add it, run `hol kernel fetch` or `hol kernel use` again",
         });
     }
     check_any_kernel(scenario, image.version())?;
@@ -56,8 +57,8 @@ pub fn check_supported(scenario: &Scenario, image: &Image) -> Result<(), KernelE
     check_programs(scenario)
 }
 
-/// Returns an error that names the first feature that a kernel of release `kernel` does not support,
-/// whatever its modules are.
+/// Returns an error that names the first feature that no kernel of release `kernel` supports, whatever modules it
+/// has.
 pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), KernelError> {
     scenario.check().map_err(|problem| unsupported("scenario", problem.to_string()))?;
     if scenario.network.client_moves() && scenario.transport.kind() == ProtocolKind::Udp {
@@ -84,7 +85,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     for (number, entry) in (1..).zip(&scenario.background).filter(|(_, entry)| entry.count > 0) {
         let what = format!("[[background]] number {number}");
         if scenario.filtered_node() == Some(entry.workload.server_node()) {
-            let why = "only the middlebox of a host may use its packet filter; move this end to another node";
+            let why = "the packet filter of its server node belongs to the middlebox of the workload; use another node as the server";
             return Err(unsupported(&what, why.to_owned()));
         }
         flows.add(&what, &entry.transport, &entry.workload)?;
@@ -95,7 +96,7 @@ pub(crate) fn check_any_kernel(scenario: &Scenario, kernel: &str) -> Result<(), 
     Ok(())
 }
 
-/// The first version of Linux with `net/sched/sch_dualpi2.c`.
+/// The first version of Linux that has DualPI2 (`net/sched/sch_dualpi2.c`).
 pub(crate) const DUALPI2_VERSION: [u32; 2] = [6, 17];
 
 /// Congestion controls of the model that no released Linux has.
@@ -116,7 +117,7 @@ struct Flows<'s> {
     /// The release of the kernel.
     kernel: &'s str,
     network: &'s Topology,
-    /// The sysctls that each flow needs, by its workload.
+    /// The sysctls that each flow needs, with the flow's workload.
     sysctls: Vec<(&'s WorkloadSpec, Vec<Sysctl>)>,
 }
 
@@ -145,7 +146,8 @@ impl<'s> Flows<'s> {
     }
 }
 
-/// Checks that the programs' transport can be replaced as requested, and that the root file system for them can be made.
+/// Checks that the programs' transport can be replaced as requested, and that the programs' root file system can be
+/// created.
 fn check_programs(scenario: &Scenario) -> Result<(), KernelError> {
     let kind = scenario.transport.kind();
     if scenario.runs_programs() && (kind == ProtocolKind::Udp || scenario.transport.is_userspace()) {
@@ -158,7 +160,8 @@ fn check_programs(scenario: &Scenario) -> Result<(), KernelError> {
     RootImage::of(scenario).map(drop)
 }
 
-/// Returns why two flows cannot run at once: they need different values of a sysctl on the same node, or of a module parameter.
+/// Returns why two flows cannot run at once, if they cannot: they need different values of a sysctl on the same node,
+/// or of a module parameter.
 fn conflict(
     (workload, settings): (&WorkloadSpec, &[Sysctl]),
     (other, others): &(&WorkloadSpec, Vec<Sysctl>),
@@ -180,7 +183,7 @@ fn conflict(
     })
 }
 
-/// Returns an error if a run's own measurements show that its conditions were not the configured ones.
+/// Returns an error if a run's own measurements show that the path was not as configured.
 pub(crate) fn check_valid(scenario: &Scenario, world_report: &WorldReport) -> Result<(), KernelError> {
     world_report.floor.iter().try_for_each(check_baseline)?;
     world_report.filter.iter().try_for_each(check_filter)?;
@@ -218,9 +221,10 @@ fn check_baseline(floor: &BaselineDelay) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Checks that the packet filter holds exactly the rules that the middlebox granted, apart from those that expired meanwhile.
+/// Checks that the packet filter contains exactly the rules that the middlebox granted, except that rules may have
+/// expired in the meantime.
 fn check_filter(filter: &FilterReport) -> Result<(), KernelError> {
-    /// Elements of the filter's sets for each rule: one for each direction of the data.
+    /// Number of elements in the filter's sets for each rule: one for each direction of the data.
     const ELEMENTS_OF_A_RULE: usize = 2;
     let FilterReport { rules, ending, missing, surplus } = filter;
     if *missing <= ending * ELEMENTS_OF_A_RULE && *surplus == 0 {
@@ -232,8 +236,8 @@ fn check_filter(filter: &FilterReport) -> Result<(), KernelError> {
     .into())
 }
 
-/// Checks that a link lost at least about as many packets as configured. More losses may be drops of a full queue,
-/// which are not the machine's fault.
+/// Checks that a link lost at least about as many packets as configured. More losses are accepted, because a full
+/// queue may have dropped packets.
 fn check_losses(link: &LinkDirectionCounters, loss: Ratio) -> Result<(), KernelError> {
     let (sent, loss) = (link.sent as f64, loss.value());
     let (expected, deviation) = (sent * loss, (sent * loss * (1.0 - loss)).sqrt());

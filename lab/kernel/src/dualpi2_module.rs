@@ -17,13 +17,14 @@ use crate::image::Image;
 use crate::package_source::{PackageQuery, PackageSource, run, source_archive};
 use crate::{KernelError, atomic_replace, modules, scratch};
 
-/// The programs that a build needs, with their packages.
+/// The programs that the build needs, each with its Debian package.
 const TOOLS: [(&str, &str); 4] = [("make", "make"), ("gcc", "gcc"), ("ld", "binutils"), ("xz", "xz-utils")];
 
-/// The source of the module within the kernel's source.
+/// The path of the module's source in the source of the kernel.
 const SOURCE: &str = "net/sched/sch_dualpi2.c";
 
-/// The descriptor that modpost would generate, for a kernel without CONFIG_MODVERSIONS. `scripts/mod/modpost.c`, `add_header`.
+/// Source of the module descriptor, which kbuild's modpost would otherwise generate, for a kernel without
+/// CONFIG_MODVERSIONS. `scripts/mod/modpost.c`, `add_header`.
 const MODULE_DESCRIPTION: &str = r#"#include <linux/module.h>
 MODULE_INFO(name, KBUILD_MODNAME);
 __visible struct module __this_module __section(".gnu.linkonce.this_module") = {
@@ -35,10 +36,11 @@ __visible struct module __this_module __section(".gnu.linkonce.this_module") = {
 MODULE_INFO(depends, "");
 "#;
 
-/// A program with the place of modpost.
+/// A script that is run in place of kbuild's modpost.
 const MODPOST: &str = "#!/bin/sh\n: > Module.symvers\ncp description.c sch_dualpi2.mod.c\n";
 
-/// Adds the module to a kernel of the cache, unless the kernel has it. Passes a description of each step to `report_step` before the step.
+/// Adds the DualPI2 module to a kernel of the cache, unless the kernel has it. Passes a description of each step to
+/// `report_step` before the step.
 pub fn add_dualpi2(
     image: &Image,
     source: &PackageSource,
@@ -68,7 +70,8 @@ pub fn add_dualpi2(
     atomic_replace::write_file(&image.modules().join(modules::file_name(modules::DUALPI2)), &octets)
 }
 
-/// Returns the packages with the headers, the programs of kbuild and the source of a release such as `7.3.4+deb13-amd64`.
+/// Returns the names of the packages with the headers, the kbuild programs and the source of a release such as
+/// `7.3.4+deb13-amd64`.
 fn packages(release: &str) -> [String; 4] {
     let version = release.rsplit_once('-').map_or(release, |(version, _)| version);
     let [major, minor] = linux_version(release);
@@ -80,7 +83,7 @@ fn packages(release: &str) -> [String; 4] {
     ]
 }
 
-/// Compiles the module with the `unpacked` packages of a release; returns its file.
+/// Compiles the module of a release from the unpacked packages; returns the path of the module's file.
 fn compile(unpacked: &Path, release: &str) -> Result<PathBuf, KernelError> {
     let [headers, common, ..] = packages(release).map(|name| unpacked.join("usr/src").join(name));
     // The package's Makefile has the paths of installed packages.
@@ -111,7 +114,7 @@ fn compile(unpacked: &Path, release: &str) -> Result<PathBuf, KernelError> {
     Ok(place.join(modules::file_name(modules::DUALPI2)))
 }
 
-/// Extracts the module's source from the archive in the `unpacked` packages to `place`.
+/// Extracts the module's source from the archive in the unpacked packages to `place`.
 fn extract(unpacked: &Path, place: &Path) -> Result<(), KernelError> {
     let archive = source_archive(unpacked)?;
     let mut tar = Command::new("tar");

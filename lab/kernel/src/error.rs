@@ -6,47 +6,47 @@ use std::path::{Path, PathBuf};
 
 use crate::cache::cache_directory;
 
-/// Errors of the kernel world; each message contains a remedy.
+/// An error of the kernel world; its message contains a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
     /// A program is missing on the host.
     #[error("{program} is missing; install it with `apt-get install {package}`")]
     ProgramMissing {
-        /// The program.
+        /// The name of the missing program.
         program: String,
         /// The package that contains the program.
         package: &'static str,
     },
-    /// No kernel has been fetched or adopted.
+    /// No kernel has been fetched or imported.
     #[error(
         "no kernel is available; download one with `hol kernel fetch`, or use your own with `hol kernel use PATH`"
     )]
     NoKernel,
-    /// No kernel has this name.
+    /// No available kernel has the requested name.
     #[error("no kernel {wanted:?}; use one of {known}, or download one with `hol kernel fetch`")]
     UnknownKernel {
-        /// The requested name.
+        /// The name that the user requested.
         wanted: String,
-        /// The known kernels.
+        /// The names of the available kernels.
         known: String,
     },
-    /// No kernel for User-Mode Linux has this name.
+    /// No available kernel for User-Mode Linux has the requested name.
     #[error(
         "no kernel {wanted:?} for User-Mode Linux is available; build one with `hol kernel build` (takes some minutes)"
     )]
     NotBuilt {
-        /// The requested name.
+        /// The name that the user requested.
         wanted: String,
     },
     /// Programs that a build needs are missing.
     #[error("not installed: {}; run `apt-get install {}`", .programs.join(", "), .packages.join(" "))]
     ToolsMissing {
-        /// The programs.
+        /// The names of the missing programs.
         programs: Vec<&'static str>,
         /// The packages that contain the programs.
         packages: Vec<&'static str>,
     },
-    /// Packages of the distribution could not be downloaded.
+    /// Packages could not be downloaded from the distribution.
     #[error("{what}; {cure}")]
     Packages {
         /// The problem.
@@ -54,20 +54,20 @@ pub enum KernelError {
         /// The remedy.
         cure: String,
     },
-    /// A file is not a kernel image, or is truncated.
+    /// A file is not a kernel image, or it is truncated.
     #[error("{}: {problem}", path.display())]
     Image {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The problem, and the remedy.
         problem: String,
     },
-    /// A required module is missing.
+    /// A kernel module that is required is missing.
     #[error("{}: no module {module}; {cure}", directory.display())]
     ModuleMissing {
         /// The directory that was searched.
         directory: PathBuf,
-        /// The module.
+        /// The name of the missing module.
         module: &'static str,
         /// The remedy.
         cure: &'static str,
@@ -85,19 +85,19 @@ pub enum KernelError {
     File {
         /// The file.
         path: PathBuf,
-        /// The failed action.
+        /// The action that failed, such as "read".
         action: &'static str,
         /// The error of the operating system.
         source: io::Error,
-        /// The remedy; either empty or preceded by a semicolon and a space.
+        /// The remedy: empty, or with a semicolon and a space in front.
         cure: &'static str,
     },
     /// The kernel does not support a key of the scenario.
     #[error("the kernel world does not support `{what}`: {why}")]
     Unsupported {
-        /// The key, with its value.
+        /// The unsupported key, with its value.
         what: String,
-        /// The reason, and the remedy.
+        /// The reason why the key is not supported, and the remedy.
         why: String,
     },
     /// There is not enough memory for several virtual machines.
@@ -106,13 +106,13 @@ pub enum KernelError {
         memory_cure(*.fitting)
     )]
     Memory {
-        /// The number of machines.
+        /// The number of machines that should run at the same time.
         machines: usize,
-        /// The memory that they need, in MiB.
+        /// The memory that all machines together need, in MiB.
         needed: u64,
-        /// The available memory, in MiB.
+        /// The memory that is free, in MiB.
         free: u64,
-        /// The number of machines that would fit.
+        /// The number of machines for which the free memory suffices.
         fitting: u64,
     },
     /// The run was interrupted.
@@ -121,7 +121,7 @@ pub enum KernelError {
     /// The virtual machine failed.
     #[error("{fault}{console}")]
     Machine {
-        /// The failure.
+        /// The kind of the failure.
         fault: MachineFault,
         /// The console output of the machine.
         console: ConsoleOutput,
@@ -131,34 +131,35 @@ pub enum KernelError {
 /// A failure of a virtual machine.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineFault {
-    /// The machine ended unexpectedly, for this reason.
+    /// The virtual machine ended unexpectedly; contains the reason.
     #[error("the virtual machine ended before its job was done: {0}")]
     Ended(String),
-    /// The machine took too long.
+    /// The virtual machine took longer than the limit.
     #[error(
         "the virtual machine was still {doing} after {seconds} s and was stopped; set a longer limit with the environment variable {LIMIT_VARIABLE}"
     )]
     TooLong {
-        /// The activity of the machine, as a participle for the error message.
+        /// What the machine was doing, as a participle for the error message.
         doing: &'static str,
-        /// The limit, in seconds of wall-clock time.
+        /// The limit that was exceeded, in seconds of wall-clock time.
         seconds: u64,
     },
     /// QEMU refused a command.
     #[error("QEMU rejected the command `{command}`: {message}")]
     Refused {
-        /// The command.
+        /// The command that QEMU refused.
         command: String,
-        /// QEMU's message.
+        /// The error message of QEMU.
         message: String,
     },
-    /// The program in the guest failed, for this reason.
+    /// The program in the guest failed; contains the reason.
     #[error("inside the virtual machine: {0}")]
     Guest(String),
-    /// One of the user's programs could not be run or failed, for this reason.
+    /// One of the user's programs could not be run, or failed; contains the reason.
     #[error("{0}")]
     Program(String),
-    /// The run's own measurements show that its conditions were outside the limits, as this text describes.
+    /// The run is invalid, because its own measurements show that the path was not as configured; contains the
+    /// details.
     #[error("the run is not valid: {0}")]
     Invalid(String),
 }
@@ -166,17 +167,17 @@ pub enum MachineFault {
 /// Name of the environment variable with the wall-clock limit of a run.
 pub(crate) const LIMIT_VARIABLE: &str = "HOL_RUN_LIMIT";
 
-/// The console output of a guest. Its display form is the last lines.
+/// The console output of a guest. Displayed as text, it is shortened to its last lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConsoleOutput(String);
 
 impl ConsoleOutput {
-    /// Creates a console from its output.
+    /// Creates the console output of a guest from its octets.
     pub(crate) fn new(octets: &[u8]) -> Self {
         Self(String::from_utf8_lossy(octets).into_owned())
     }
 
-    /// Returns the whole output.
+    /// Returns the whole console output.
     pub fn full_text(&self) -> &str {
         &self.0
     }
@@ -184,7 +185,7 @@ impl ConsoleOutput {
 
 impl fmt::Display for ConsoleOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Number of last lines of the console that are shown.
+        /// Number of last lines of the console output that are shown.
         const MAX_LINES: usize = 20;
         let lines: Vec<&str> = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let last = &lines[lines.len().saturating_sub(MAX_LINES)..];
@@ -215,7 +216,7 @@ impl From<MachineFault> for KernelError {
 }
 
 impl KernelError {
-    /// Returns whether the user has to change the input rather than the machine.
+    /// Returns whether the user has to change the input; otherwise something on this machine causes the error.
     pub const fn is_usage_error(&self) -> bool {
         matches!(self, Self::Unsupported { .. } | Self::UnknownKernel { .. })
     }
@@ -228,7 +229,7 @@ impl KernelError {
         }
     }
 
-    /// Creates the error that `action` on the file `path` failed, with a remedy.
+    /// Creates the error that `action` failed on the file at `path`, with a remedy.
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         let full = matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
         let passing = path.starts_with(std::env::temp_dir()) && !path.starts_with(cache_directory());

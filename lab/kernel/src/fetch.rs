@@ -33,8 +33,8 @@ pub fn fetch(wanted: &str, source: &PackageSource, report_step: impl Fn(&str)) -
 /// 7.1, the list of what is built in. The package `linux-image-VERSION` of such a kernel is empty.
 const PACKAGE_PREFIXES: [&str; 3] = ["linux-binary-", "linux-modules-", "linux-base-"];
 
-/// Returns the packages of the newest standard kernel in `names` whose version begins with `wanted`; `None` if there is
-/// none.
+/// Returns the names of the packages of the newest standard kernel in `names` whose version begins with `wanted`;
+/// `None` if there is none.
 fn packages(names: &[String], wanted: &str) -> Option<Vec<String>> {
     let versions = names.iter().filter_map(|name| version(name)).filter(|version| is_wanted(version, wanted));
     let version = versions.max_by_key(|version| version_key(version))?;
@@ -44,25 +44,27 @@ fn packages(names: &[String], wanted: &str) -> Option<Vec<String>> {
     Some(if is_in_parts { parts } else { vec![format!("linux-image-{version}-amd64")] })
 }
 
-/// Returns the version in the name of the package of a standard kernel.
+/// Returns the version in the name of a package with a standard kernel; `None` for other packages.
 fn version(name: &str) -> Option<&str> {
     let version = name.strip_prefix("linux-image-")?.strip_suffix("-amd64")?;
     let is_special = ["cloud", "rt", "dbg", "unsigned"].iter().any(|word| version.contains(word));
     (version.starts_with(|c: char| c.is_ascii_digit()) && !is_special).then_some(version)
 }
 
-/// Returns whether a version begins with `wanted`, compared part by part: 6.12 does not begin with 6.1.
+/// Returns whether a version begins with `wanted`. The versions are compared part by part, so that 6.12 does not
+/// begin with 6.1.
 fn is_wanted(version: &str, wanted: &str) -> bool {
     version.strip_prefix(wanted).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns the series of the standard kernel in a package: 6.12 of 6.12.41.
+/// Returns the series of the standard kernel in a package, such as 6.12 for the version 6.12.41.
 fn series(name: &str) -> Option<String> {
     let mut numbers = version(name)?.splitn(3, '.');
     Some(format!("{}.{}", numbers.next()?, numbers.next()?))
 }
 
-/// Returns the kernel image in unpacked packages: in `boot`, or since 6.19 next to its modules.
+/// Returns the path of the kernel image in unpacked packages: it is in `boot` or, since 6.19, next to the kernel's
+/// modules.
 fn image(unpacked: &Path) -> Option<PathBuf> {
     let below = |place: &str| fs::read_dir(unpacked.join(place)).into_iter().flatten().flatten();
     let in_boot = below("boot").map(|entry| entry.path());

@@ -11,16 +11,16 @@ use crate::{KernelError, atomic_replace, modules, scratch};
 /// A kernel in the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
-    /// Release of the kernel, as printed by `uname -r`.
+    /// Release of the kernel, as `uname -r` prints it.
     pub release: String,
     /// Directory of the kernel in the cache.
     pub directory: PathBuf,
 }
 
-/// The suffix of releases for User-Mode Linux; used alone, it names the newest of them.
+/// The suffix of releases for User-Mode Linux. As a name without a version it means the newest of these releases.
 const USER_MODE: &str = "uml";
 
-/// The file with the name of the default kernel.
+/// The file that contains the name of the default kernel.
 const DEFAULT_FILE: &str = "default";
 
 fn kernels() -> PathBuf {
@@ -33,22 +33,22 @@ impl Image {
         Self { directory: kernels().join(&release), release }
     }
 
-    /// Returns the file to boot or to execute.
+    /// Returns the file of the kernel, which QEMU boots or, for User-Mode Linux, the host executes.
     pub fn file(&self) -> PathBuf {
         self.directory.join(if self.is_user_mode() { "linux" } else { "vmlinuz" })
     }
 
-    /// Returns whether the kernel is a program of the host, for User-Mode Linux.
+    /// Returns whether this is a kernel for User-Mode Linux, which is a program of the host.
     pub fn is_user_mode(&self) -> bool {
         split_release(&self.release).1
     }
 
-    /// Returns the release without the suffix.
+    /// Returns the release without the suffix for User-Mode Linux.
     pub(crate) fn version(&self) -> &str {
         split_release(&self.release).0
     }
 
-    /// Reads the image and checks that it is complete.
+    /// Reads the kernel image, and checks that it is complete.
     pub(crate) fn read_octets(&self) -> Result<Vec<u8>, KernelError> {
         let path = self.file();
         let octets = fs::read(&path).map_err(|e| KernelError::file("read", &path, e))?;
@@ -63,17 +63,17 @@ impl Image {
         self.has_module(modules::SCTP)
     }
 
-    /// Returns whether the kernel has a module, loadable or built in.
+    /// Returns whether the kernel has a module, either as a file or built in.
     pub(crate) fn has_module(&self, name: &str) -> bool {
         self.modules().join(modules::file_name(name)).is_file() || modules::is_built_in(&self.directory, name)
     }
 
-    /// Returns the first missing module of the packet filter.
+    /// Returns the first missing module that the packet filter (nftables) needs.
     pub(crate) fn missing_nftables_module(&self) -> Option<&'static str> {
         modules::missing_nftables_module(&self.directory, &self.modules())
     }
 
-    /// Returns the first missing module for the user's programs.
+    /// Returns the first missing module that the user's programs need.
     pub(crate) fn missing_root_module(&self) -> Option<&'static str> {
         modules::missing_root_module(&self.directory, &self.modules())
     }
@@ -94,8 +94,8 @@ impl Image {
         images
     }
 
-    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`. Without a name returns the default kernel, or if none
-    /// is set the newest of a distribution.
+    /// Returns the kernel that `wanted` names, such as `6.12`, `uml` or `6.12-uml`. If `wanted` is `None`, returns the
+    /// default kernel or, if none is set, the newest kernel of a distribution.
     pub fn find(wanted: Option<&str>) -> Result<Self, KernelError> {
         let images = Self::list();
         let named = fs::read_to_string(kernels().join(DEFAULT_FILE)).ok();
@@ -122,8 +122,8 @@ impl Image {
         }
     }
 
-    /// Copies the kernel at `path` and the modules that it needs from `directory` into the cache, and makes it the default. Without
-    /// `directory`, searches for the modules where packages have them.
+    /// Copies the kernel at `path`, and the modules that it needs from `directory`, into the cache, and makes it the
+    /// default. If `directory` is `None`, searches for the modules where packages install them.
     pub fn import(path: &Path, directory: Option<&Path>) -> Result<Self, KernelError> {
         let octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
         let release = read_release(&octets).map_err(|problem| KernelError::image(path, problem))?;
@@ -146,7 +146,7 @@ impl Image {
         Ok(image)
     }
 
-    /// Stores the program `linux`, a kernel for User-Mode Linux, with the list of its `built_in` modules.
+    /// Stores the program `linux`, a kernel for User-Mode Linux, and `built_in`, the list of its built-in modules.
     pub(crate) fn store_program(release: &str, linux: &Path, built_in: &Path) -> Result<Self, KernelError> {
         let image = Self::of(release.to_owned());
         let work = scratch::create_directory(&kernels(), ".fresh")?;
@@ -159,7 +159,8 @@ impl Image {
         Ok(image)
     }
 
-    /// Fills the directory `fresh` and moves it to its place.
+    /// Writes the files of this kernel to the directory `fresh`, and moves the directory to its place in the
+    /// cache.
     fn store(&self, octets: &[u8], directory: &Path, fresh: &Path) -> Result<(), KernelError> {
         let store = |path: &Path, octets: &[u8]| {
             fs::write(path, octets).map_err(|e| KernelError::file("write", path, e))
@@ -183,12 +184,13 @@ impl Image {
     }
 }
 
-/// Splits the name of a release into its version and whether it is for User-Mode Linux.
+/// Splits the name of a release into its version, and whether it is for User-Mode Linux.
 fn split_release(name: &str) -> (&str, bool) {
     name.strip_suffix(USER_MODE).map_or((name, false), |version| (version.trim_end_matches('-'), true))
 }
 
-/// Returns whether `wanted` is this release or the first parts of its version: 6.1 is neither 6.12 nor 6.1-uml.
+/// Returns whether `wanted` is this release or the first parts of its version. For example, 6.1 names neither 6.12
+/// nor 6.1-uml.
 fn is_named(release: &str, wanted: &str) -> bool {
     let ((release, is_user_mode), (wanted, wants_user_mode)) =
         (split_release(release), split_release(wanted));
@@ -198,8 +200,8 @@ fn is_named(release: &str, wanted: &str) -> bool {
     begins && is_user_mode == wants_user_mode
 }
 
-/// Returns the directory with the modules of a kernel at `path`, in the layout of packages: `boot/` next to `lib/modules`, or the kernel
-/// next to its modules.
+/// Returns the directory with the modules of the kernel at `path`. The layout is that of packages: `boot/` is next to
+/// `lib/modules`, or the kernel is next to its modules.
 fn find_modules(path: &Path, release: &str) -> Option<PathBuf> {
     let place = path.parent()?;
     if place.file_name()? == release && place.join("kernel").is_dir() {
@@ -210,7 +212,8 @@ fn find_modules(path: &Path, release: &str) -> Option<PathBuf> {
     roots.into_iter().map(|root| root.join("lib/modules").join(release)).find(|path| path.is_dir())
 }
 
-/// Returns whether a kernel lacks network namespaces, according to its configuration next to the modules or the image, if there is one.
+/// Returns whether a kernel has no network namespaces, according to its configuration file. This file is next to the
+/// modules or the image; without it, returns false.
 fn lacks_namespaces(modules: &Path, image: &Path, release: &str) -> bool {
     let places = [modules.join("config"), image.with_file_name(format!("config-{release}"))];
     let configuration = places.iter().find_map(|path| fs::read_to_string(path).ok());

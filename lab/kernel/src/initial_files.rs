@@ -15,11 +15,11 @@ pub(crate) struct InitialFiles {
     pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
-/// Mount points of guests, and the directory of kernel modules.
+/// Directories of the initial file system: mount points of guests, and the directory of kernel modules.
 const INITIAL_DIRECTORIES: [&str; 9] =
     ["dev", "proc", "sys", "host", "lent", "lower", "places", "cells", "modules"];
 
-/// Returns an initramfs with the kernel's modules and the given programs; the kernel starts the one at `init`.
+/// Returns an initramfs with the kernel's modules and the given programs; the kernel starts the program at `init`.
 pub fn initramfs(image: &Image, programs: &[(&str, &Path)]) -> Result<Vec<u8>, KernelError> {
     Ok(InitialFiles::of(image, programs)?.archive())
 }
@@ -69,8 +69,9 @@ impl InitialFiles {
         Ok(())
     }
 
-    /// Returns whether a directory contains all files as [`write_to`](Self::write_to) wrote them. After a
-    /// power failure a file may be shorter, and Linux lets a process in a Landlock sandbox change modes.
+    /// Returns whether a directory contains all files as [`write_to`](Self::write_to) wrote them. They may differ:
+    /// after a power failure a file may be shorter, and Linux lets a process in a Landlock sandbox change file
+    /// modes.
     pub(crate) fn is_in(&self, directory: &Path) -> bool {
         let is_there = |(place, octets): &(String, Vec<u8>)| {
             let is_whole = |found: fs::Metadata| {
@@ -82,7 +83,7 @@ impl InitialFiles {
     }
 }
 
-/// The mode of each file: read-only.
+/// The file mode of each file: readable and executable, but not writable.
 const FILE_MODE: u32 = 0o555;
 
 fn put(path: &Path, octets: &[u8]) -> std::io::Result<()> {

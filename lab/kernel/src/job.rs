@@ -22,7 +22,7 @@ pub(crate) struct Job {
     pub(crate) shell: bool,
 }
 
-/// The result of a job.
+/// The result of a job, which the guest sends to the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum JobResult {
     Done(Box<Report>),
@@ -34,10 +34,10 @@ pub(crate) enum JobResult {
 impl JobResult {
     /// Encodes the result as JSON, for [`MailboxContent::result_json`].
     pub(crate) fn to_octets(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("a result is plain data")
+        serde_json::to_vec(self).expect("a result can be serialised")
     }
 
-    /// Returns the final report that a failed guest sends to the host.
+    /// Returns the mailbox content with which a failed guest reports the problem to the host.
     pub(crate) fn failure(problem: &impl ToString) -> MailboxContent {
         MailboxContent {
             result_json: Self::Failed(problem.to_string()).to_octets(),
@@ -50,9 +50,10 @@ impl JobResult {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) world_report: WorldReport,
-    /// The flows: the measured one, then background flows, then onward flows.
+    /// The flows: the measured one, then background flows, then those of requests that servers send to other
+    /// servers.
     pub(crate) flows: Vec<FlowReport>,
-    /// Packets that the endpoints' interfaces sent.
+    /// Number of packets that the endpoints' interfaces sent.
     pub(crate) packets: u64,
     /// TLS secrets of the captured packets, as a TLS key log.
     pub(crate) secrets: String,
@@ -61,7 +62,8 @@ pub(crate) struct Report {
 /// The guest's report of a flow.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct FlowReport {
-    /// The time at which every connection was open, in ns from the first attempt; `None` if that never happened.
+    /// The time at which every connection was open, in ns from the first attempt; `None` if not all connections
+    /// were opened.
     pub(crate) connected: Option<u64>,
     /// The time at which the flow ended, in ns from the beginning of the run.
     pub(crate) ended: u64,

@@ -24,11 +24,11 @@ use crate::mailbox::MailboxContent;
 use crate::world::{read_mail, transport_settings};
 use crate::{KernelError, check, netem};
 
-/// The interval at which an observer is asked whether a run continues.
+/// The interval at which a run asks its observer whether to continue.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Returns an error that names the first unsupported feature. A feature is unsupported if no kernel has it,
-/// or if it would change this machine.
+/// Returns an error that names the first unsupported feature. A feature is unsupported if no kernel has it, or if
+/// this machine would have to be changed for it.
 pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     let unsupported = |what: String, why: String| Err(KernelError::Unsupported { what, why });
     if let Some(program) = scenario.programs.first() {
@@ -61,7 +61,7 @@ pub fn check_supported(scenario: &Scenario) -> Result<(), KernelError> {
     Ok(())
 }
 
-/// Returns the transport and those settings of the run's namespaces that affect the results.
+/// Returns the settings that affect the results: the transport, and settings of the run's namespaces.
 pub fn recorded_settings(scenario: &Scenario) -> Value {
     json!(transport_settings(&scenario.transport, &kernel_version()))
 }
@@ -82,7 +82,7 @@ pub fn in_namespace(work: impl FnOnce() -> Result<(), String> + Send + 'static) 
 }
 
 /// Runs a scenario as long as the `observer` lets it continue. The observer gets no records; the returned run contains
-/// them. `program` is started to perform the run: this program, or one that can act as its guest.
+/// them. `program` is started to perform the run; it is this program, or another one that can act as its guest.
 pub fn run(
     program: &Path,
     scenario: &Scenario,
@@ -128,13 +128,13 @@ fn perform(
     Ok((run, seen))
 }
 
-/// Runs the job in a process; returns the result that the process sends, and its standard error.
+/// Runs the job in a new process. Returns the result that the process sends, and its standard error.
 fn run_process(
     program: &Path,
     job: &Job,
     goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<(MailboxContent, ConsoleOutput), KernelError> {
-    let input = temporary_file(&serde_json::to_vec(job).expect("a job is plain data"))?;
+    let input = temporary_file(&serde_json::to_vec(job).expect("a job can be serialised"))?;
     let (mut mail, mut stderr) = (temporary_file(&[])?, temporary_file(&[])?);
     let mut command = Command::new(program);
     command
@@ -159,7 +159,7 @@ fn run_process(
     Ok((mail, console))
 }
 
-/// Creates a temporary file without a name.
+/// Creates a temporary file that has no name, with the content `octets`.
 fn temporary_file(octets: &[u8]) -> Result<File, KernelError> {
     let made = tempfile::tempfile().and_then(|mut file| {
         file.write_all(octets)?;

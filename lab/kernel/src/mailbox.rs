@@ -8,22 +8,22 @@ pub(crate) const ADDRESS: u64 = 256 << 20;
 /// The size of the mailbox in octets.
 pub(crate) const SIZE: u64 = 64 << 20;
 
-/// Octets of the header: magic, then the lengths of the five parts.
+/// Length of the mailbox's header in octets: a magic number, and the lengths of the five parts.
 pub(crate) const HEADER_LENGTH: usize = 48;
 const MAGIC: u64 = u64::from_le_bytes(*b"hol-mail");
 
-/// The content of the mailbox: the results that a guest returns at its end.
+/// The content of the mailbox: the results that a guest returns when it ends.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct MailboxContent {
     /// The [`JobResult`](crate::job::JobResult) as JSON.
     pub(crate) result_json: Vec<u8>,
-    /// The packed records.
+    /// The records of all messages, packed.
     pub(crate) records: Vec<u8>,
-    /// The packed packets, if the job requests a capture.
+    /// The captured packets, packed; empty unless the job requests a capture.
     pub(crate) packets: Vec<u8>,
     /// Files that programs wrote for the user, as a tar archive.
     pub(crate) files: Vec<u8>,
-    /// The packed samples, if the job requests a time series.
+    /// The samples of the time series, packed; empty unless the job requests a time series.
     pub(crate) samples: Vec<u8>,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for MailboxError {
 }
 
 impl MailboxContent {
-    /// Returns the octets to write at [`ADDRESS`].
+    /// Returns the octets of header and parts, to be written at [`ADDRESS`].
     pub(crate) fn to_octets(&self) -> Result<Vec<u8>, MailboxError> {
         let parts = [&self.result_json, &self.records, &self.packets, &self.files, &self.samples];
         let lengths = parts.map(|part| part.len() as u64);
@@ -82,7 +82,7 @@ impl MailboxContent {
 }
 
 impl Header {
-    /// Reads the first [`HEADER_LENGTH`] octets.
+    /// Parses a header from the first [`HEADER_LENGTH`] octets.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, MailboxError> {
         let (numbers, _) = octets.get(..HEADER_LENGTH).ok_or(MailboxError::Missing)?.as_chunks();
         let numbers: Vec<u64> = numbers.iter().map(|number| u64::from_le_bytes(*number)).collect();
@@ -98,12 +98,12 @@ impl Header {
         }
     }
 
-    /// Returns the length of header and mail in octets.
+    /// Returns the length of the header and all parts, in octets.
     pub(crate) const fn total_length(self) -> u64 {
         HEADER_LENGTH as u64 + self.result_json + self.records + self.packets + self.files + self.samples
     }
 
-    /// Splits `octets` into the parts of the mail.
+    /// Splits `octets` into the parts of the mailbox.
     pub(crate) fn split(self, octets: &[u8]) -> Result<MailboxContent, MailboxError> {
         let mut rest = octets.get(HEADER_LENGTH..).unwrap_or_default();
         let mut part = |length: u64| {

@@ -12,7 +12,7 @@ pub(crate) fn check_free_memory(image: &Image, machines: usize) -> Result<(), Ke
     available(&text).map_or(Ok(()), |free| check_fit(machines, engine::engine_for(image).memory(), free))
 }
 
-/// Returns an error if `machines` with `one` MiB each need more than `free` MiB.
+/// Returns an error if `machines` virtual machines, each of which needs `one` MiB, need more than `free` MiB.
 fn check_fit(machines: usize, one: u64, free: u64) -> Result<(), KernelError> {
     let needed = one * machines as u64;
     if needed <= free {

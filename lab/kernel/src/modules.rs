@@ -12,7 +12,7 @@ struct Module {
     is_required: bool,
 }
 
-/// The modules, each after those that it depends on.
+/// The modules that guests load. Each module comes after those that it depends on.
 const MODULES: [Module; 19] = [
     Module { name: "crc32c_generic", is_required: false },
     Module { name: "libcrc32c", is_required: false },
@@ -40,8 +40,8 @@ const MODULES: [Module; 19] = [
     Module { name: FIRMWARE_CONFIG, is_required: true },
 ];
 
-/// The modules of nftables, each after those that it depends on. They are only loaded for a job that needs them, because they slow down
-/// the creation of namespaces and each packet.
+/// The modules of nftables. Each module comes after those that it depends on. They are loaded only for a job that needs
+/// them, because they slow down each packet and the creation of namespaces.
 const NFTABLES_MODULES: [&str; 9] = [
     "nfnetlink",
     "nf_defrag_ipv4",
@@ -69,15 +69,15 @@ pub(crate) const SCTP: &str = "sctp";
 /// The file in which a kernel lists its built-in modules.
 pub(crate) const BUILT_IN: &str = "modules.builtin";
 
-/// The module through which the guest reads its job.
+/// The name of the module through which the guest reads its job from QEMU.
 pub(crate) const FIRMWARE_CONFIG: &str = "qemu_fw_cfg";
 
-/// Returns the file names of all modules.
+/// Returns the file names of all modules that guests may load.
 pub(crate) fn module_files() -> impl Iterator<Item = String> {
     boot_modules().chain([file_name(FIRMWARE_CONFIG)]).chain(nftables_modules()).chain(root_modules())
 }
 
-/// Returns the modules that are loaded before a job arrives, in order.
+/// Returns the file names of the modules that are loaded before a job arrives, in order.
 pub(crate) fn boot_modules() -> impl Iterator<Item = String> {
     MODULES.iter().map(|wanted| wanted.name).filter(|name| *name != FIRMWARE_CONFIG).map(file_name)
 }
@@ -87,17 +87,18 @@ pub(crate) fn nftables_modules() -> impl Iterator<Item = String> {
     NFTABLES_MODULES.into_iter().map(file_name)
 }
 
-/// Returns the modules for a root file system, in order, and those that the user's programs may need.
+/// Returns the file names of the modules for a root file system, in order, and of those that the user's programs
+/// may need.
 pub(crate) fn root_modules() -> impl Iterator<Item = String> {
     ROOT_MODULES.into_iter().chain([TUN]).map(file_name)
 }
 
-/// Returns the first missing module of nftables of the kernel with files in `image` and `modules`.
+/// Returns the first module of nftables that is missing from the kernel with files in `image` and `modules`.
 pub(crate) fn missing_nftables_module(image: &Path, modules: &Path) -> Option<&'static str> {
     find_missing_module(&NFTABLES_MODULES, image, modules)
 }
 
-/// Returns the first missing module that mounting a guest's root file system needs.
+/// Returns the first module that is missing for mounting a guest's root file system.
 pub(crate) fn missing_root_module(image: &Path, modules: &Path) -> Option<&'static str> {
     find_missing_module(&ROOT_MODULES, image, modules)
 }
@@ -111,7 +112,7 @@ pub(crate) fn file_name(name: &str) -> String {
     format!("{name}.ko")
 }
 
-/// Returns the needed modules below `directory`, decompressed, each with its file name.
+/// Returns the modules below `directory` that guests need, decompressed, each with its file name.
 pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
     let found = walk(directory)?;
     let mut modules = Vec::new();
@@ -134,12 +135,12 @@ pub(crate) fn collect(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Kernel
     Ok(modules)
 }
 
-/// Returns a module without the signature at its end (linux/module_signature.h). The kernel then need not
-/// verify it, which would take as long as four hundred messages.
+/// Returns a module without the signature at its end (linux/module_signature.h). The kernel then does not verify
+/// the signature, which would take as long as four hundred messages.
 pub(crate) fn without_signature(module: &[u8]) -> &[u8] {
     const SIGNATURE_MAGIC: &[u8] = b"~Module signature appended~\n";
-    /// The size of the trailer: algorithm, hash, type, length of the signer's name, length of the key's name, three octets of padding,
-    /// length of the signature.
+    /// Size of the trailer after the signature, in octets: algorithm, hash, type, length of the signer's name, length
+    /// of the key's name, three octets of padding, length of the signature.
     const TRAILER_LENGTH: usize = 12;
     let signed = || {
         let (module, head) = module.strip_suffix(SIGNATURE_MAGIC)?.split_last_chunk::<TRAILER_LENGTH>()?;
@@ -150,19 +151,19 @@ pub(crate) fn without_signature(module: &[u8]) -> &[u8] {
     signed().unwrap_or(module)
 }
 
-/// Returns whether the kernel with files in `directory` has a module built in.
+/// Returns whether the kernel whose files are in `directory` has a module built in.
 pub(crate) fn is_built_in(directory: &Path, name: &str) -> bool {
     let listed = fs::read_to_string(directory.join(BUILT_IN)).unwrap_or_default();
     listed.lines().any(|line| module_name(Path::new(line)).is_some_and(|found| found == name))
 }
 
-/// Returns the name of a module: `crc32c_generic` of `…/crc32c-generic.ko.xz`.
+/// Returns the name of a module from its path: `crc32c_generic` for `…/crc32c-generic.ko.xz`.
 fn module_name(path: &Path) -> Option<String> {
     let (stem, _) = path.file_name()?.to_str()?.split_once(".ko")?;
     Some(stem.replace('-', "_"))
 }
 
-/// Returns all files below `directory`, sorted.
+/// Returns the paths of all files below `directory`, sorted.
 fn walk(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let mut files = Vec::new();
     let mut pending = vec![directory.to_owned()];
@@ -181,7 +182,7 @@ fn walk(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(files)
 }
 
-/// Reads and decompresses a module.
+/// Reads the file of a module, and decompresses it.
 fn read(path: &Path) -> Result<Vec<u8>, KernelError> {
     let (program, package) = match path.extension().and_then(|end| end.to_str()) {
         Some("xz") => ("xz", "xz-utils"),

@@ -17,15 +17,16 @@ use crate::KernelError;
 #[derive(Debug)]
 pub(crate) struct BuildableNetwork {
     pub(crate) network: Topology,
-    /// The largest IP packet of all interfaces, in octets, as found by path MTU discovery.
+    /// The size of the largest IP packet that all interfaces can send, in octets. Path MTU discovery would find
+    /// this size.
     pub(crate) mtu: u32,
     /// The link directions by [`LinkId`].
     pub(crate) links: Vec<ShapedLink>,
 }
 
 impl BuildableNetwork {
-    /// Returns all changes of a run with `seed`: the changes of the experiment, and those that loss bursts
-    /// cause.
+    /// Returns all changes of links in a run with `seed`: those of the experiment, and those that emulate bursts
+    /// of losses.
     pub(crate) fn changes_of_run(&self, seed: Seed) -> Vec<ScheduledChange> {
         delay_stage_changes(&self.links, &self.network.changes_of_run(seed))
             .expect("the plan was checked, and bursts are random loss")
@@ -36,7 +37,7 @@ impl BuildableNetwork {
         self.links.iter().any(|shaped_link| matches!(shaped_link.settings.discipline, Discipline::DualPi2(_)))
     }
 
-    /// Prepares each link for any change, whatever events the experiment has.
+    /// Prepares each link for changes of any setting, even if no event of the experiment makes them.
     pub(crate) fn allow_all_changes(&mut self) {
         for shaped_link in &mut self.links {
             // Losses by number cannot change; such a request is refused with an error.
@@ -52,7 +53,8 @@ impl BuildableNetwork {
     }
 }
 
-/// Returns the network to build, or an error that names the first feature that the kernel does not support.
+/// Returns the network to build from `spec`, or an error that names the first feature that the kernel does not
+/// support.
 pub(crate) fn plan(spec: &NetworkSpec) -> Result<BuildableNetwork, KernelError> {
     let network = match Topology::new(spec) {
         Ok(network) => network,
@@ -71,8 +73,9 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Kerne
     Err(KernelError::Unsupported { what: what.into(), why: why.into() })
 }
 
-/// Returns the `changes` at the times at which the kernel's links have to make them: a link delays packets before all
-/// other stages, so these change one delay later. Returns an error for a change that the kernel does not support.
+/// Returns the `changes` at the times at which the kernel's links have to make them. A link delays packets before all
+/// other stages, so changes of these stages are made later by the delay. Returns an error for a change that the
+/// kernel does not support.
 fn delay_stage_changes(
     links: &[ShapedLink],
     changes: &[ScheduledChange],

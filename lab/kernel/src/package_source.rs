@@ -9,19 +9,20 @@ use std::process::Command;
 use crate::KernelError;
 use crate::image::version_key;
 
-/// The sources of packages. By default the package sources of this machine are searched first, then the suites of Debian.
+/// Where Debian packages are downloaded from. By default the package sources of this machine are searched first, then
+/// the suites of Debian.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackageSource {
-    /// The only suite to search, such as `trixie-backports`.
+    /// The only suite to search, such as `trixie-backports`; `None`: all.
     pub suite: Option<String>,
-    /// The mirror of Debian.
+    /// The mirror of Debian that the user chose.
     pub mirror: Option<String>,
-    /// The keyring with Debian's keys.
+    /// The file with Debian's keys that the user chose.
     pub keyring: Option<PathBuf>,
 }
 
-/// The suites that are searched by default. Backports have the newest kernels, and short lists; `stable-backports` always belongs to
-/// Debian's current release.
+/// The suites that are searched by default. The suites of backports come first: they have the newest kernels, and their
+/// package lists are short. `stable-backports` always belongs to Debian's current release.
 const DEFAULT_SUITES: [&str; 7] = [
     "trixie-backports",
     "bookworm-backports",
@@ -34,21 +35,22 @@ const DEFAULT_SUITES: [&str; 7] = [
 
 const DEFAULT_MIRROR: &str = "http://deb.debian.org/debian";
 
-/// Files with Debian's keys; the first has the name that was used until Debian 12.
+/// Paths of files with Debian's keys; the first path was used until Debian 12.
 const KEYRINGS: [&str; 2] =
     ["/usr/share/keyrings/debian-archive-keyring.gpg", "/usr/share/keyrings/debian-archive-keyring.pgp"];
 
-/// A search in a list of packages.
+/// What to look for in a list of packages.
 pub(crate) struct PackageQuery<'a> {
-    /// A description of the packages' content, for messages.
+    /// A description of what the packages contain, for messages.
     pub(crate) what: String,
-    /// Other remedies for the user if there are no packages; empty, or starting with ", ".
+    /// Further remedies for the error that no package was found; empty, or beginning with ", ".
     pub(crate) cure: &'static str,
-    /// The prefix of the names of the packages.
+    /// The prefix of the names of all suitable packages.
     pub(crate) prefix: &'a str,
-    /// Returns the packages to download, from all that a source has.
+    /// Function that chooses the packages to download from all packages of a source.
     pub(crate) choose: &'a dyn Fn(&[String]) -> Option<Vec<String>>,
-    /// Returns the version in the name of a package that would be an alternative.
+    /// Function that returns the version in the name of a package. The error message lists such versions as
+    /// alternatives.
     pub(crate) version: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -90,7 +92,8 @@ impl PackageSource {
         Err(search.into_error(wanted))
     }
 
-    /// Returns the mirror: `--mirror`, or that of this machine's own package sources if it is Debian's.
+    /// Returns the mirror of Debian: that of `--mirror`, or that of this machine's own package sources, if these are
+    /// Debian's, or else the default mirror.
     fn mirror(&self) -> Result<String, KernelError> {
         let Some(mirror) = &self.mirror else {
             let mut apt = Command::new("apt-get");
@@ -123,7 +126,7 @@ impl PackageSource {
     }
 }
 
-/// The results of a search so far.
+/// The results of a search in package sources so far.
 #[derive(Default)]
 struct Search {
     places: Vec<String>,
@@ -132,7 +135,7 @@ struct Search {
 }
 
 impl Search {
-    /// Returns the packages to download, if `apt` knows them.
+    /// Returns the packages to download, if `apt` finds them in its lists.
     fn search(
         &mut self,
         apt: &Apt,
@@ -165,18 +168,18 @@ impl Search {
     }
 }
 
-/// An apt configuration; `None` is this machine's.
+/// An apt configuration; `None` is the configuration of this machine.
 struct Apt {
     configuration: Option<PathBuf>,
 }
 
-/// The reason why the lists of a suite cannot be downloaded.
+/// Why the package lists of a suite cannot be downloaded.
 struct Problem {
     what: String,
     cure: &'static str,
     /// The output of apt.
     error_output: String,
-    /// Whether another suite may work.
+    /// Whether the problem concerns only this suite, so that another one may work.
     is_of_suite: bool,
 }
 
@@ -187,7 +190,7 @@ impl From<Problem> for KernelError {
 }
 
 impl Apt {
-    /// Downloads the lists of a suite to a directory in `work`.
+    /// Downloads the package lists of a suite to a directory in `work`.
     fn of_suite(
         suite: &str,
         mirror: &str,
@@ -228,7 +231,7 @@ impl Apt {
         command
     }
 
-    /// Returns the packages whose names start with `prefix`.
+    /// Returns the names of all packages that start with `prefix`.
     fn names(&self, prefix: &str) -> Result<Vec<String>, KernelError> {
         let listed = run(self.command("apt-cache").args(["pkgnames", prefix]), "apt")?;
         Ok(listed.lines().map(|name| name.trim().to_owned()).collect())
@@ -306,7 +309,7 @@ fn diagnose_failure(suite: &str, mirror: &str, keyring: &Path, error_output: &st
     Problem { what, cure, error_output: error_output.to_owned(), is_of_suite: false }
 }
 
-/// Adds a remedy to the error of a download.
+/// Adds a remedy to the error of a failed download.
 fn download_failed(error: KernelError) -> KernelError {
     match error {
         KernelError::Program { error_output, .. } if !is_full(&error_output) => {
@@ -317,7 +320,7 @@ fn download_failed(error: KernelError) -> KernelError {
     }
 }
 
-/// Returns whether the output of a program contains the error of a full disk.
+/// Returns whether the output of a program contains the error message for a full disk.
 fn is_full(error_output: &str) -> bool {
     ["No space left on device", "enough free space", "Disk quota exceeded"]
         .iter()
@@ -334,7 +337,7 @@ pub(crate) fn files(directory: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
 
-/// Returns the archive in the `unpacked` package with a kernel's source.
+/// Returns the archive with a kernel's source in the unpacked package.
 pub(crate) fn source_archive(unpacked: &Path) -> Result<PathBuf, KernelError> {
     let place = unpacked.join("usr/src");
     let is_archive = |path: &PathBuf| path.to_string_lossy().ends_with(".tar.xz");
@@ -342,9 +345,10 @@ pub(crate) fn source_archive(unpacked: &Path) -> Result<PathBuf, KernelError> {
     archive.ok_or_else(|| KernelError::image(&place, "the package contains no linux-source-*.tar.xz"))
 }
 
-/// Returns the end of a program's output: on a full disk, `dpkg` names each file that it cannot write.
+/// Returns the last lines of a program's output, because on a full disk `dpkg` names each file that it cannot
+/// write.
 fn last_lines(error_output: &str) -> &str {
-    /// Number of last lines that are returned.
+    /// Number of last lines of the output that are returned.
     const MAX_LINES: usize = 20;
     error_output
         .rmatch_indices('\n')
@@ -352,7 +356,7 @@ fn last_lines(error_output: &str) -> &str {
         .map_or(error_output, |(at, _)| &error_output[at + 1..])
 }
 
-/// Runs a program of `package`; returns its output if it succeeds.
+/// Runs a program that `package` contains; returns its output if it succeeds.
 pub(crate) fn run(command: &mut Command, package: &'static str) -> Result<String, KernelError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.env("LC_ALL", "C").output();

@@ -3,9 +3,10 @@
 use hol_base::Time;
 use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
-/// Length of a record in octets: id, scheduled, the five times of both legs, both sizes, parent, stream, flow, kind, flags.
+/// Length of a packed record in octets: identifier, scheduled time, the five times of the transfer in both directions,
+/// both sizes, parent, stream, flow, kind, and flags.
 const RECORD_LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
-/// Parent of a record that has none.
+/// Value of the field `parent` in a record without a parent.
 const NO_PARENT: u32 = u32::MAX;
 const RECORD_KINDS: [RecordKind; 9] = [
     RecordKind::Message,

@@ -6,11 +6,12 @@ use hol_base::{Duration, Time};
 use hol_scenario::{QueueSample, Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 
-/// Numbers of a sample: its kind, its time, the identification of its source (four numbers of a sender, one of a queue), its values.
+/// Number of numbers in a packed sample: its kind, its time, the identification of its source (four numbers for a
+/// sender, one for a queue), and its values.
 const NUMBERS_PER_SAMPLE: usize = 12;
-/// A value that is unknown.
+/// The packed form of an unknown value.
 const UNKNOWN_VALUE: u64 = u64::MAX;
-/// Kinds of samples.
+/// Numbers of the kinds of samples.
 const CLIENT: u64 = 0;
 const SERVER: u64 = 1;
 const QUEUE: u64 = 2;
@@ -44,7 +45,8 @@ fn numbers(Sample { at, value }: &Sample) -> [u64; NUMBERS_PER_SAMPLE] {
     }
 }
 
-/// Returns an address as two numbers; an IPv4 address is mapped to IPv6. RFC 4291 section 2.5.5.2.
+/// Returns an address as two 64-bit numbers. An IPv4 address is converted to an IPv4-mapped IPv6 address (RFC 4291
+/// section 2.5.5.2).
 fn words(address: IpAddr) -> [u64; 2] {
     let bits = match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),

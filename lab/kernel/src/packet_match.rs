@@ -8,12 +8,12 @@ use hol_wire::{Packet, ParseError};
 
 use crate::captured_packet::CapturedPacket;
 
-/// The packet that was sent for each received packet, both as indexes into the capture.
+/// The sent packet that belongs to each received packet; both are indices into the capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PacketMatches(BTreeMap<usize, usize>);
 
 impl PacketMatches {
-    /// Matches the packets of a capture, which is in order of time.
+    /// Finds the sent packet that belongs to each received packet. `packets` are in order of time.
     pub(crate) fn of(packets: &[CapturedPacket]) -> Self {
         let (mut sent, received) = group_by_octets(packets);
         let delay = |from: usize, to: usize| packets[to].time.saturating_since(packets[from].time);
@@ -46,8 +46,9 @@ impl PacketMatches {
         Self(matches)
     }
 
-    /// Returns the indexes of lost packets. A packet that has not arrived is lost if a later packet of the same sender
-    /// has arrived, or if it was sent more than twice the longest observed one-way delay before the end of the capture.
+    /// Returns the indices of lost packets. A packet that has not arrived is lost in two cases: a later packet of the
+    /// same sender has arrived, or the packet was sent more than twice the longest observed one-way delay before the
+    /// end of the capture.
     fn find_lost(&self, packets: &[CapturedPacket]) -> Vec<usize> {
         let delays = self.0.iter().map(|(to, from)| packets[*to].time.since(packets[*from].time));
         let longest = delays.max().unwrap_or(Duration::from_secs(1));
@@ -64,7 +65,8 @@ impl PacketMatches {
     }
 }
 
-/// Adds a `lost` entry for each packet that was lost, and marks received packets with a wrong checksum as `corrupted`.
+/// Adds an entry `lost` to the capture for each packet that was lost, and marks received packets with a wrong checksum
+/// as `corrupted`.
 pub(crate) fn mark_losses(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacket> {
     let lost = PacketMatches::of(&packets).find_lost(&packets);
     let lost =
@@ -81,17 +83,19 @@ pub(crate) fn mark_losses(mut packets: Vec<CapturedPacket>) -> Vec<CapturedPacke
 }
 
 impl CapturedPacket {
-    /// Returns whether the packet is one of IPv6; RFC 791 section 3.1 and RFC 8200 section 3 begin with the version.
+    /// Returns whether the packet is an IPv6 packet, by the version at its start (RFC 791 section 3.1, RFC 8200
+    /// section 3).
     fn is_ipv6(&self) -> bool {
         self.octets.first().is_some_and(|first| first >> 4 == 6)
     }
 
-    /// Returns the source address.
+    /// Returns the source address of the packet.
     fn source(&self) -> Option<&[u8]> {
         self.octets.get(if self.is_ipv6() { 8..24 } else { 12..16 })
     }
 
-    /// Returns the packet without the octets that a router changes: hop limit, or time to live and header checksum.
+    /// Returns the packet without the octets that a router changes: the hop limit of IPv6, or the time to live and
+    /// the header checksum of IPv4.
     fn octets_unchanged_by_routers(&self) -> Vec<u8> {
         let changed: &[usize] = if self.is_ipv6() { &[7] } else { &[8, 10, 11] };
         let mut octets = self.octets.clone();
@@ -100,10 +104,10 @@ impl CapturedPacket {
     }
 }
 
-/// Indexes of packets by their octets.
+/// Indices of packets in a capture, by the octets of the packet.
 type IndexesByOctets = BTreeMap<Vec<u8>, Vec<usize>>;
 
-/// Groups sent and received packets by their octets.
+/// Groups the sent packets and the received packets by their octets.
 fn group_by_octets(packets: &[CapturedPacket]) -> (IndexesByOctets, IndexesByOctets) {
     let (mut sent, mut received) = (IndexesByOctets::new(), IndexesByOctets::new());
     for (index, packet) in packets.iter().enumerate() {

@@ -9,7 +9,8 @@ use crate::KernelError;
 /// A file for a guest: its path and its content.
 pub(crate) type GuestFile = (String, Vec<u8>);
 
-/// Returns the program at `path` as the file `place`, and its loader and libraries at their own paths.
+/// Returns the files that a guest needs to run the program at `path`: the program itself at `place`, its loader
+/// and its libraries at their own paths.
 pub(crate) fn guest_files(path: &Path, place: &str) -> Result<Vec<GuestFile>, KernelError> {
     let mut parts = vec![(place.to_owned(), loaded_part(path)?)];
     for library in libraries(path)? {
@@ -19,7 +20,7 @@ pub(crate) fn guest_files(path: &Path, place: &str) -> Result<Vec<GuestFile>, Ke
     Ok(parts)
 }
 
-/// Returns the loader and the libraries of a program, as the loader itself finds them.
+/// Returns the paths of the loader and the libraries of a program, as the loader itself finds them.
 pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     let missing = |_| KernelError::ProgramMissing { program: "ldd".to_owned(), package: "libc-bin" };
     let mut ldd = Command::new("ldd");
@@ -33,13 +34,14 @@ pub(crate) fn libraries(path: &Path) -> Result<Vec<PathBuf>, KernelError> {
     Ok(paths(&text))
 }
 
-/// Returns the absolute paths in the output of `ldd`: `name => path (address)` or `path (address)`.
+/// Returns the absolute paths in the output of `ldd`, whose lines are `name => path (address)` or `path
+/// (address)`.
 fn paths(listing: &str) -> Vec<PathBuf> {
     let words = listing.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')));
     words.map(PathBuf::from).collect()
 }
 
-/// Returns the part of an ELF file that is loaded. The remaining part is for debuggers, and is larger.
+/// Returns the part of an ELF file that is loaded into memory. The remaining part is for debuggers, and is larger.
 fn loaded_part(path: &Path) -> Result<Vec<u8>, KernelError> {
     let mut octets = fs::read(path).map_err(|e| KernelError::file("read", path, e))?;
     let end = loaded_end(&octets).ok_or_else(|| {
@@ -53,7 +55,7 @@ fn loaded_part(path: &Path) -> Result<Vec<u8>, KernelError> {
     Ok(octets)
 }
 
-/// Returns the end of the last loaded segment. System V ABI, "Program Header".
+/// Returns the offset of the end of the last loaded segment in an ELF file. System V ABI, "Program Header".
 fn loaded_end(octets: &[u8]) -> Option<usize> {
     const PT_LOAD: u64 = 1;
     let number = |at: usize, length: usize| {

@@ -5,8 +5,8 @@ use hol_passive::{ObservedPacket, TrafficMeasurement, measure};
 
 use crate::captured_packet::CapturedPacket;
 
-/// Appends the records of connections and requests to the records `programs`. Also returns the number of
-/// retransmissions.
+/// Appends records of connections and requests, as seen in the captured packets, to the records `programs`. Also
+/// returns the number of retransmissions.
 pub(crate) fn add_captured(programs: Vec<Record>, packets: &[CapturedPacket]) -> (Vec<Record>, u64) {
     let observed_packets = packets.iter().map(|CapturedPacket { time, event, octets, .. }| ObservedPacket {
         time: *time,

@@ -6,16 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::cache_directory;
 
-/// The engine of a run, and its mode.
+/// The engine of a run, its version and its mode.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Provenance {
     /// The name of the engine: `qemu` or `uml`.
     pub engine: String,
-    /// Version of the engine: `7.2.22`.
+    /// Version of the engine, such as `7.2.22`.
     pub version: String,
-    /// Whether the engine's threads step in a fixed order.
+    /// Whether the engine runs its threads in a fixed order, so that runs are reproducible.
     pub stepping: StepExactness,
-    /// Instructions per ns of the processor, if user programs run and computing takes time.
+    /// Speed of the virtual processor in instructions per ns; `None` unless user programs run and computing takes
+    /// virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions_per_ns: Option<u32>,
     /// Properties of the host that the user's programs can see despite the isolation.
@@ -23,18 +24,18 @@ pub struct Provenance {
     pub exposed: Option<String>,
 }
 
-/// Whether a guest's time advances in the same way in each run, however busy the host is.
+/// Whether virtual time is exact: a guest's time advances in the same way in each run, however busy the host is.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepExactness {
-    /// Exact: the same kernel, scenario and seed give the same digest.
+    /// Virtual time is exact: the same kernel, scenario and seed give the same digest.
     Exact,
-    /// Not guaranteed, for this reason.
+    /// It is not guaranteed that virtual time is exact; contains the reason.
     Absent(String),
 }
 
 impl Provenance {
-    /// Returns a warning if stepping is not exact: what that means for the results, and how to avoid it.
+    /// Returns a warning if virtual time is not exact: what that means for the results, and how to avoid it.
     pub fn warning(&self) -> Option<String> {
         let Self { engine, version, stepping: StepExactness::Absent(reason), .. } = self else { return None };
         let snapshots = cache_directory().join("snapshots");

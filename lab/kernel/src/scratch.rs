@@ -26,7 +26,7 @@ fn sweep(place: &Path, purpose: &str) {
     }
 }
 
-/// Returns the process ID in a name of the form `purpose-PROCESS-RANDOM`.
+/// Returns the process ID in a directory name of the form `purpose-PROCESS-RANDOM`.
 fn owner<'n>(name: &'n str, purpose: &str) -> Option<&'n str> {
     let (process, _) = name.strip_prefix(purpose)?.strip_prefix('-')?.split_once('-')?;
     process.bytes().all(|octet| octet.is_ascii_digit()).then_some(process)

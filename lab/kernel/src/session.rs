@@ -16,7 +16,7 @@ use crate::{Kernel, KernelError, captured_packet, check, packet_match};
 #[derive(Debug)]
 pub struct Session {
     guest: Box<dyn InteractiveGuest>,
-    /// The names of the interfaces.
+    /// The names of the interfaces of all nodes.
     interfaces: Vec<String>,
     /// The digest of the root file system of the guest's programs; `None` if there are none.
     root: Option<Digest>,
@@ -38,7 +38,7 @@ impl Session {
         })?;
         let job =
             Job { scenario: scenario.clone(), seed: seed.0, capture: true, series_ns: None, shell: true };
-        let job = serde_json::to_vec(&job).expect("a job is plain data");
+        let job = serde_json::to_vec(&job).expect("a job can be serialised");
         let root = RootImage::of(scenario)?;
         let task = Task { job: &job, root: root.as_ref(), is_interactive: true, limit: DEFAULT_TIME_LIMIT };
         let mut guest = kernel.instance()?.start_interactive(&task)?;
@@ -46,7 +46,7 @@ impl Session {
         Ok(Self { guest, interfaces, root: root.map(|root| root.digest()) })
     }
 
-    /// Returns whether the guest has the root file system that the programs of `scenario` need.
+    /// Returns whether the guest's root file system is the one that the programs of `scenario` need.
     pub fn provides_programs_of(&self, scenario: &Scenario) -> Result<bool, KernelError> {
         Ok(RootImage::of(scenario)?.map(|root| root.digest()) == self.root)
     }
@@ -60,7 +60,8 @@ impl Session {
         self.guest.perform(Some(step), observer)
     }
 
-    /// Passes the packets of [`GuestMessage::Packets`](crate::GuestMessage::Packets) to the `observer`.
+    /// Passes the packets that a [`GuestMessage::Packets`](crate::GuestMessage::Packets) contains to the
+    /// `observer`.
     pub fn pass_packets(&self, octets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
         let malformed =
             || KernelError::from(MachineFault::Guest("the packets of the guest cannot be parsed".to_owned()));

@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 /// An action that an interactive guest performs in one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Action {
-    /// Runs a command line until it ends.
+    /// The guest runs a command line until it ends.
     Run(Box<Program>),
-    /// Lets this much virtual time pass.
+    /// The guest lets this much virtual time pass.
     Wait(Duration),
-    /// Changes links now; ignores the time of the event.
+    /// The guest changes links now; the time in the event is ignored.
     Change(EventSpec),
-    /// Sends the packets captured so far.
+    /// The guest sends the packets captured so far.
     Packets,
 }
 
@@ -26,11 +26,12 @@ pub enum Action {
 pub struct Step {
     /// The action.
     pub action: Action,
-    /// Times of interrupts, on the clock of [`StepResult::end_time`]. A replay interrupts the action at the same times.
+    /// Times of interrupts, relative to the same start as [`StepResult::end_time`]. A replay interrupts the action at
+    /// the same times.
     pub interrupt_times: Vec<Duration>,
 }
 
-/// The result of a step. Times count from when all services were ready.
+/// The result of a step. Times are relative to the moment when all services were ready.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StepResult {
     /// The time at which the step began.
@@ -41,11 +42,11 @@ pub struct StepResult {
     pub interrupt_times: Vec<Duration>,
     /// How the command line ended; `None` for other actions.
     pub outcome: Option<CommandOutcome>,
-    /// Why the guest did not perform the action.
+    /// Why the guest did not perform the action; `None` if it did.
     pub refusal: Option<String>,
 }
 
-/// How a command line ended.
+/// How the command line of a step ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandOutcome {
     /// The exit code as a shell reports it: 128 plus the number of the signal if one ended it.
@@ -74,7 +75,7 @@ pub trait SessionObserver {
     fn next_control(&mut self) -> StepControl;
 }
 
-/// Whether a step goes on.
+/// Whether a step continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepControl {
     /// The step continues.
@@ -85,16 +86,16 @@ pub enum StepControl {
     End,
 }
 
-/// A message of the guest during a step. The last message is the reply.
+/// A message from the guest during a step. The last message of a step is `Reply`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GuestMessage {
-    /// A program wrote this to its standard output.
+    /// A program wrote these octets to its standard output.
     Stdout(Vec<u8>),
-    /// A program wrote this to its standard error.
+    /// A program wrote these octets to its standard error.
     Stderr(Vec<u8>),
-    /// Packets, for [`Session::pass_packets`](crate::Session::pass_packets).
+    /// The captured packets, packed for [`Session::pass_packets`](crate::Session::pass_packets).
     Packets(Vec<u8>),
-    /// The step has ended.
+    /// The step has ended; contains its result.
     Reply(StepResult),
 }
 
@@ -106,7 +107,7 @@ impl GuestMessage {
             Self::Stdout(text) => with(b'o', text),
             Self::Stderr(text) => with(b'e', text),
             Self::Packets(packets) => with(b'p', packets),
-            Self::Reply(reply) => with(b'r', &serde_json::to_vec(reply).expect("a reply is plain data")),
+            Self::Reply(reply) => with(b'r', &serde_json::to_vec(reply).expect("a reply can be serialised")),
         }
     }
 

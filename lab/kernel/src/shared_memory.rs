@@ -12,42 +12,42 @@ use std::os::unix::fs::FileExt;
 
 use crate::mailbox;
 
-/// Address of the shared memory, in octets.
+/// Address of the shared memory in the guest's physical memory.
 pub(crate) const ADDRESS: u64 = mailbox::ADDRESS + mailbox::SIZE;
 /// Size of the shared memory in octets.
 pub(crate) const SIZE: u64 = 4 << 20;
 
-/// I/O ports of the gates.
+/// I/O ports of the gates, at which the guest waits for the host.
 pub(crate) const GATE_PORTS: [u64; 2] = [0xe9, 0xea];
 
-/// Offset of the number of interrupts by the host; the guest reads it during its turn.
+/// Offset of the count of the host's interrupts, which the guest reads during its turn.
 const INTERRUPTS_OFFSET: u64 = 0;
-/// Offset of the fragment's kind, 0 if there is no fragment, followed by the fragment's length.
+/// Offset of the fragment's kind (0 if there is no fragment), which the length of the fragment follows.
 const HEADER_OFFSET: u64 = 8;
-/// Offset of the octets of the fragment.
+/// Offset of the content of the fragment.
 const TEXT_OFFSET: u64 = 24;
-/// The largest fragment in octets.
+/// The largest content of a fragment, in octets.
 pub(crate) const MAX_FRAGMENT: usize = (SIZE - TEXT_OFFSET) as usize;
 
-/// What a fragment contains.
+/// The kind of a fragment in the shared memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FragmentKind {
-    /// A step for the guest.
+    /// The fragment is a step that the guest is to perform.
     Step = 1,
-    /// A fragment of a guest's message that is not the last.
+    /// The fragment is a part of a guest's message, but not the last part.
     Part = 2,
-    /// The last fragment of a guest's message.
+    /// The fragment is the last part of a guest's message.
     End = 3,
 }
 
-/// The kinds of fragments of a guest's message.
+/// The kinds of fragments of which a guest's message consists.
 pub(crate) const MESSAGE_FRAGMENTS: [FragmentKind; 2] = [FragmentKind::Part, FragmentKind::End];
 
-/// The shared memory, as the host or the guest accesses it.
+/// The memory that the host shares with an interactive guest, as seen by either of them.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
     memory: File,
-    /// Offset in `memory` of its first octet.
+    /// Offset of the shared memory in the file `memory`.
     begin: u64,
 }
 
@@ -59,13 +59,13 @@ impl SharedMemory {
 
     /// Writes a fragment of at most [`MAX_FRAGMENT`] octets.
     pub(crate) fn write(&self, kind: FragmentKind, text: &[u8]) -> io::Result<()> {
-        assert!(text.len() <= MAX_FRAGMENT, "{} octets at a time", text.len());
+        assert!(text.len() <= MAX_FRAGMENT, "a fragment of {} octets is too long", text.len());
         self.memory.write_all_at(text, self.begin + TEXT_OFFSET)?;
         self.put(HEADER_OFFSET + 8, text.len() as u64)?;
         self.put(HEADER_OFFSET, kind as u64)
     }
 
-    /// Takes the fragment if it is of one of these kinds; otherwise returns `None`.
+    /// Removes the fragment and returns it, if it is of one of these kinds; otherwise returns `None`.
     pub(crate) fn take(&self, kinds: &[FragmentKind]) -> io::Result<Option<(FragmentKind, Vec<u8>)>> {
         let written_kind = self.get(HEADER_OFFSET)?;
         let Some(kind) = kinds.iter().copied().find(|kind| *kind as u64 == written_kind) else {
@@ -83,7 +83,7 @@ impl SharedMemory {
         self.put(INTERRUPTS_OFFSET, self.interrupt_count()?.wrapping_add(1))
     }
 
-    /// Returns how often the host has interrupted the guest.
+    /// Returns the number of interrupts by the host so far.
     pub(crate) fn interrupt_count(&self) -> io::Result<u64> {
         self.get(INTERRUPTS_OFFSET)
     }

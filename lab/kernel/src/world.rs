@@ -25,32 +25,31 @@ use crate::{
     program_records,
 };
 
-/// The default wall-clock limit of a run is this time plus [`LIMIT_PER_MESSAGE`] for each message.
+/// The default wall-clock limit of a run without messages; [`LIMIT_PER_MESSAGE`] is added for each message.
 pub(crate) const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(120);
 const LIMIT_PER_MESSAGE: Duration = Duration::from_millis(50);
 
-/// A kernel as a world. The first run boots it; then any number of runs may start, in any number of threads.
+/// A Linux kernel as a world. The first run boots it; then any number of runs may start, in any number of threads.
 #[derive(Debug)]
 pub struct Kernel {
     image: Image,
-    /// The program that runs in the guest; `None`: this program.
+    /// The program that runs in the guest; `None` for the running program itself.
     program: Option<PathBuf>,
     instance: Mutex<Option<Arc<dyn KernelInstance>>>,
 }
 
 impl Kernel {
-    /// Creates the world of `image`; this program, or `program`, runs in the guest.
+    /// Creates the world of `image`. The guest runs `program` or, if that is `None`, the running program itself.
     pub const fn new(image: Image, program: Option<PathBuf>) -> Self {
         Self { image, program, instance: Mutex::new(None) }
     }
 
-    /// Returns the kernel whose release begins with `release`; the default kernel if that is empty.
+    /// Returns the kernel whose release begins with `release`, or the default kernel if `release` is empty.
     pub fn find(release: &str) -> Result<Self, KernelError> {
         Image::find(Some(release).filter(|release| !release.is_empty())).map(|image| Self::new(image, None))
     }
 
-    /// Returns a warning about the mode in which the kernel runs on this host, with advice on how to avoid
-    /// it.
+    /// Returns a warning if virtual time is not exact on this host, with advice on how to avoid this.
     pub fn warning(&self) -> Result<Option<String>, KernelError> {
         Ok(engine::engine_for(&self.image).provenance(&self.image, true)?.warning())
     }
@@ -60,12 +59,12 @@ impl Kernel {
         !self.image.is_user_mode()
     }
 
-    /// Returns the kernel in the cache.
+    /// Returns the image of the kernel in the cache.
     pub(crate) const fn image(&self) -> &Image {
         &self.image
     }
 
-    /// Returns the kernel instance; the first call starts it.
+    /// Returns the kernel instance, which the first call starts.
     pub(crate) fn instance(&self) -> Result<Arc<dyn KernelInstance>, KernelError> {
         let mut instance = self.instance.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(instance) = &*instance {
@@ -77,8 +76,8 @@ impl Kernel {
         Ok(Arc::clone(instance.insert(engine::engine_for(&self.image).start(&self.image, &program)?)))
     }
 
-    /// Runs a scenario. With `capture` also returns the packets. Capturing takes the kernel a microsecond per packet,
-    /// and in rare cases changes the order of timers that expire at almost the same time.
+    /// Runs a scenario. With `capture`, also returns the packets. Capturing takes the kernel a microsecond per packet
+    /// and, in rare cases, changes the order of timers that expire at almost the same time.
     fn perform(
         &self,
         scenario: &Scenario,
@@ -90,7 +89,7 @@ impl Kernel {
         check::check_supported(scenario, &self.image)?;
         let series_ns = interval.map(hol_base::Duration::as_nanos);
         let job = Job { scenario: scenario.clone(), seed: seed.0, capture, series_ns, shell: false };
-        let job = serde_json::to_vec(&job).expect("a job is plain data");
+        let job = serde_json::to_vec(&job).expect("a job can be serialised");
         let messages = u32::try_from(scenario.messages).unwrap_or(u32::MAX);
         let limit = user_time_limit()?.unwrap_or(DEFAULT_TIME_LIMIT + LIMIT_PER_MESSAGE * messages);
         let root = RootImage::of(scenario)?;
@@ -121,7 +120,7 @@ impl World for Kernel {
         Ok(engine::provenance_of(&self.image)?.to_string())
     }
 
-    /// Returns the settings that affect a kernel; all other keys of a stack file concern only the model.
+    /// Returns the settings that affect a kernel. The other keys of a stack file affect only the model.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let [transport, settings] = transport_settings(&scenario.transport, self.image.version());
         // The digest changes with the programs' files.
@@ -147,7 +146,8 @@ impl World for Kernel {
         engine::engine_for(&self.image).cost()
     }
 
-    /// Passes no records during the run, because a guest reports nothing before its end.
+    /// Runs the scenario, and passes its records to the observer only at the end, because a guest reports nothing
+    /// earlier.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -172,8 +172,8 @@ impl World for Kernel {
     }
 }
 
-/// Returns a transport with its effective settings: those that the kernel of release `kernel`, or this
-/// project's own endpoint, applies.
+/// Returns a transport with the settings that take effect: those that the kernel of release `kernel`, or hol's own
+/// endpoint, applies.
 pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Value; 2] {
     let settings = hol_sockets::sysctls(transport, kernel).unwrap_or_default();
     let settings = if transport.is_userspace() {
@@ -185,7 +185,7 @@ pub(crate) fn transport_settings(transport: &TransportSpec, kernel: &str) -> [Va
     [json!(transport.to_string()), settings]
 }
 
-/// Reads the measurements of a guest from the result (`mail`) that it sent.
+/// Reads the measurements from the mailbox content (`mail`) that a guest sent.
 pub(crate) fn read_mail(
     mail: &MailboxContent,
     scenario: &Scenario,
@@ -240,7 +240,8 @@ impl FlowReport {
         self.connected.map(hol_base::Duration::from_nanos)
     }
 
-    /// Returns the result of a background flow with these `records` during the measured `transfer`.
+    /// Returns the result of a background flow with these `records`. Its octets count if they were delivered during
+    /// `transfer`, the transfer of the measured flow.
     fn into_background_run(self, transfer: Option<Transfer>, records: &[Record]) -> BackgroundRun {
         let connect_time = self.connect_time();
         BackgroundRun::from_records(

@@ -12,17 +12,17 @@ use crate::point::{Point, RunKey};
 use crate::records::RecordsFile;
 use crate::series::SeriesFile;
 
-/// The destination of large files, if the result directory keeps them.
+/// The destination of a run's large files in a result directory, if they are kept.
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
     records: Option<PathBuf>,
     series: Option<PathBuf>,
-    /// The interval at which a run is sampled, even if the samples are not kept.
+    /// The interval at which runs are sampled, even if the samples are not kept; `None` if they are not sampled.
     interval: Option<Duration>,
     files: Option<PathBuf>,
 }
 
-/// Subdirectories of a result directory.
+/// Names of the subdirectories of a result directory.
 const RECORDS_DIRECTORY: &str = "records";
 const SERIES_DIRECTORY: &str = "series";
 const FILES_DIRECTORY: &str = "out";
@@ -35,7 +35,7 @@ fn table(dir: &Path, key: RunKey) -> PathBuf {
     dir.join(format!("{}.parquet", run_name(key)))
 }
 
-/// Returns the Parquet files of a run that a result directory keeps.
+/// Returns the paths of a run's Parquet files, as far as the result directory keeps them.
 pub(crate) fn parquet_paths(manifest: &Manifest, key: RunKey) -> Vec<PathBuf> {
     let records = (manifest.records == RecordsKept::All).then_some(RECORDS_DIRECTORY);
     let series = manifest.series.map(|_| SERIES_DIRECTORY);
@@ -47,21 +47,21 @@ pub(crate) fn series_path(key: RunKey) -> PathBuf {
     table(Path::new(SERIES_DIRECTORY), key)
 }
 
-/// Returns the directory of the files that programs wrote in a run, in a result directory.
+/// Returns the path, in a result directory, of the directory with the files that programs wrote in a run.
 pub(crate) fn program_files_directory(key: RunKey) -> PathBuf {
     Path::new(FILES_DIRECTORY).join(run_name(key))
 }
 
 impl Archive {
-    /// Creates the archive of a result directory.
+    /// Creates an archive that stores large files in the result directory `dir`, as far as the manifest requests them.
     pub(crate) fn of(dir: &Path, manifest: &Manifest) -> Self {
         let records = (manifest.records == RecordsKept::All).then(|| dir.join(RECORDS_DIRECTORY));
         let series = manifest.series.map(|_| dir.join(SERIES_DIRECTORY));
         Self { records, series, interval: manifest.series, ..Self::of_files(&dir.join(FILES_DIRECTORY)) }
     }
 
-    /// Creates an archive that keeps nothing. `interval` must be that of the runs to compare with, because
-    /// sampling a kernel takes time.
+    /// Creates an archive that keeps nothing. `interval` must be the sampling interval of the runs with which the
+    /// new runs are compared, because sampling a kernel takes time.
     pub(crate) fn discarding(interval: Option<Duration>) -> Self {
         Self { interval, ..Self::default() }
     }
@@ -71,7 +71,7 @@ impl Archive {
         self.interval
     }
 
-    /// Creates an archive that keeps only the files of programs, in this directory.
+    /// Creates an archive in the directory `dir` that keeps only the files of programs.
     pub fn of_files(dir: &Path) -> Self {
         Self { files: Some(dir.to_owned()), ..Self::default() }
     }

@@ -13,15 +13,15 @@ use crate::source::Source;
 use crate::transport_options;
 use crate::value_label::label;
 
-/// The largest number of points; more are considered a mistake.
+/// Maximum number of points; a larger number is considered a mistake.
 const MAX_POINTS: usize = 100_000;
 
 /// A key and the value that is assigned to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Assignment<'s> {
-    /// The dotted key as written.
+    /// The dotted key, as the user wrote it.
     pub key: String,
-    /// Index of the axis, in the order of the file.
+    /// Index of the axis to which the assignment belongs, in the order of the file.
     axis: usize,
     path: Vec<String>,
     span: Range<usize>,
@@ -32,17 +32,18 @@ pub(crate) struct Assignment<'s> {
 type Axis<'s> = Vec<Vec<Assignment<'s>>>;
 
 impl Assignment<'_> {
-    /// Returns whether the key is the top-level `key`.
+    /// Returns whether the assignment sets the top-level key `key`.
     pub fn sets(&self, key: &str) -> bool {
         self.path == [key]
     }
 
-    /// Returns the name of the transport of which the key is an option; `None` if it is another key.
+    /// Returns the name of the transport whose option the key sets; `None` if it sets something else.
     fn transport(&self) -> Option<&str> {
         transport_options::is_option(&self.path).then(|| self.path[0].as_str())
     }
 
-    /// Returns the value as the user wrote it, without quotes; tables and lists in a normalised layout.
+    /// Returns the value as the user wrote it, but without quotes; tables and lists are written in a normalised
+    /// form.
     pub fn text(&self) -> String {
         match self.value.get_ref() {
             DeValue::String(text) => text.to_string(),
@@ -63,8 +64,8 @@ impl<'s> Assignment<'s> {
     }
 }
 
-/// Returns the keys of a combination, with their values as written, that matter to a transport: an axis of options of
-/// other transports does not.
+/// Returns the keys of a combination that affect a transport, with their values as written. Keys that set options of
+/// other transports are left out.
 pub(crate) fn keys_of_transport(step: &[Assignment<'_>], transport: ProtocolKind) -> Vec<(String, String)> {
     let matters = |axis: usize| {
         let mut keys = step.iter().filter(|set| set.axis == axis);
@@ -74,7 +75,8 @@ pub(crate) fn keys_of_transport(step: &[Assignment<'_>], transport: ProtocolKind
     of_transport.map(|set| (set.key.clone(), set.text())).collect()
 }
 
-/// Removes `sweep` and `zip` from `table`; returns every combination of their values, the last axis changing fastest.
+/// Removes `sweep` and `zip` from `table`. Returns every combination of the values of their axes; the last axis
+/// changes fastest.
 pub(crate) fn take_combinations<'s>(
     table: &mut DeTable<'s>,
     source: &Source,
@@ -121,7 +123,7 @@ fn axes<'s>(table: &mut DeTable<'s>, source: &Source) -> Result<Vec<Axis<'s>>, I
     Ok(axes)
 }
 
-/// Returns the tables of a value that is one table or a list of tables.
+/// Returns the tables in a value, which may be one table or a list of tables.
 fn tables<'s>(
     value: Spanned<DeValue<'s>>,
     source: &Source,
@@ -139,7 +141,8 @@ fn tables<'s>(
     parts.into_iter().map(table).collect()
 }
 
-/// Returns the axis of lists that advance together; `None` if the command line sets all of their keys.
+/// Returns the axis of a `[[zip]]` table, whose lists advance together; `None` if the command line sets all of its
+/// keys.
 fn zipped<'s>(
     lists: Vec<(Spanned<toml::de::DeString<'s>>, Spanned<DeValue<'s>>)>,
     source: &Source,

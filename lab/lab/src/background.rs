@@ -41,12 +41,12 @@ const fn default_spread() -> Duration {
 }
 
 impl Background {
-    /// Returns the entry with every default filled in, except for the transport, which stays absent if it is the workload's.
+    /// Returns the entry with every default filled in. The transport stays absent if the measured flow's is used.
     pub(crate) fn with_defaults(self) -> Self {
         Self { workload: self.workload.with_defaults(), ..self }
     }
 
-    /// Returns the background traffic that accompanies a workload over `transport`.
+    /// Returns the background traffic for a measured flow over `transport`.
     pub(crate) fn to_scenario(&self, transport: &TransportSpec) -> hol_scenario::Background {
         let Self { transport: own, workload, messages, count, spread } = self.clone();
         let transport = own.unwrap_or_else(|| transport.clone());

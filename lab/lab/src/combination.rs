@@ -8,8 +8,8 @@ use crate::named_paths;
 use crate::round_trips;
 use crate::source::Source;
 
-/// Returns the experiment with the values of one combination of the axes, ready for deserialization: round-trip times
-/// and named paths are replaced.
+/// Returns the experiment with the values of one combination of the axes, ready for deserialization: delays replace
+/// round-trip times, and settings replace named paths.
 pub(crate) fn apply_and_resolve<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],
@@ -18,7 +18,8 @@ pub(crate) fn apply_and_resolve<'s>(
     resolve_table(apply_combination(table, step, source)?, source)
 }
 
-/// Returns the experiment with the values of one combination of the axes, otherwise as its author wrote it.
+/// Returns the experiment with the values of one combination of the axes; everything else is as its author wrote
+/// it.
 pub(crate) fn apply_combination<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],

@@ -7,12 +7,12 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::other_tool::decompression_program;
 
-/// The largest window of zstd that is accepted, in octets: what `zstd -d` accepts without an option. The decoder keeps
-/// as much of its output in memory.
+/// The largest window of zstd that is accepted, in octets, because the decoder keeps as much of its output in memory.
+/// `zstd -d` accepts the same size without an option.
 const LARGEST_WINDOW: u64 = 128 << 20;
 
-/// Returns the content of a file. If gzip or zstd compressed it, which its first octets show, it is decompressed while
-/// it is read; reading more than `limit` octets then fails. Other files are returned as they are.
+/// Returns the content of a file. If its first octets show that gzip or zstd compressed it, it is decompressed while
+/// it is read, and it is an error to read more than `limit` octets. Other files are returned as they are.
 pub fn decompress(mut input: impl Read + 'static, limit: u64) -> io::Result<Box<dyn Read>> {
     let mut head = Vec::new();
     input.by_ref().take(4).read_to_end(&mut head)?;
@@ -25,12 +25,13 @@ pub fn decompress(mut input: impl Read + 'static, limit: u64) -> io::Result<Box<
     })
 }
 
-/// Passes on at most a number of octets; more are an error, so that a small file cannot fill the memory.
+/// Passes on at most a given number of octets of a reader. More octets are an error, so that a small compressed
+/// file cannot fill the memory.
 pub struct SizeLimit<R> {
     input: R,
-    /// The maximum, in octets.
+    /// The maximum number of octets.
     limit: u64,
-    /// The number of octets that may still follow.
+    /// The number of octets that may still be read.
     left: u64,
 }
 
@@ -55,7 +56,7 @@ impl<R: Read> Read for SizeLimit<R> {
     }
 }
 
-/// Returns the error of a decoder: the file is incomplete, or damaged.
+/// Returns the error of a decoder, with the information whether the file is incomplete or damaged.
 fn damaged(problem: &(dyn std::error::Error + 'static)) -> io::Error {
     let causes = std::iter::successors(Some(problem), |cause| cause.source());
     let kinds = causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
@@ -70,7 +71,7 @@ fn damaged(problem: &(dyn std::error::Error + 'static)) -> io::Error {
     }
 }
 
-/// A file of gzip, which may have several members (RFC 1952 section 2.2).
+/// A reader of a gzip file, which may have several members (RFC 1952 section 2.2).
 struct Gzip<R>(flate2::bufread::MultiGzDecoder<R>);
 
 impl<R: BufRead> Read for Gzip<R> {
@@ -79,11 +80,11 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// A file of zstd: one frame after another, some of which are skipped (RFC 8878 section 3.1).
+/// A reader of a zstd file: one frame after another, some of which are skipped (RFC 8878 section 3.1).
 struct Zstd<R> {
     input: R,
     frame: FrameDecoder,
-    /// Whether the header of a frame has been read, and its data have not been read to the end.
+    /// Whether the reader is within a frame: it has read the frame's header, but not yet all of its data.
     is_within_frame: bool,
 }
 
@@ -94,7 +95,7 @@ impl<R: BufRead> Zstd<R> {
         Self { input, frame, is_within_frame: false }
     }
 
-    /// Reads headers up to the next frame with data. Returns false at the end of the file.
+    /// Reads headers until the next frame that contains data. Returns false at the end of the file.
     fn start_frame(&mut self) -> io::Result<bool> {
         while !self.input.fill_buf()?.is_empty() {
             match self.frame.reset(&mut self.input) {
@@ -116,7 +117,7 @@ impl<R: BufRead> Zstd<R> {
         }
     }
 
-    /// Compares the checksum at the end of a frame, if there is one (RFC 8878 section 3.1.1).
+    /// Verifies the checksum at the end of a frame, if there is one (RFC 8878 section 3.1.1).
     fn check_frame(&mut self) -> io::Result<()> {
         match self.frame.get_checksum_from_data() {
             Some(stored) if self.frame.get_calculated_checksum() != Some(stored) => Err(io::Error::new(

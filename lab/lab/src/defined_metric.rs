@@ -14,9 +14,10 @@ pub struct DefinedMetric {
     pub unit: &'static str,
     /// Whether the metric is a time.
     pub is_time: bool,
-    /// Which of two values is better.
+    /// Whether a larger or a smaller value is better.
     pub better: Better,
-    /// The words for the first of two values if it is better, and if it is worse: faster and slower for a time.
+    /// The words for the first of two values: if it is better, and if it is worse. For a time these are "faster"
+    /// and "slower".
     pub(crate) comparatives: [&'static str; 2],
 }
 
@@ -31,13 +32,13 @@ impl DefinedMetric {
         Self { name: interned(name), unit, is_time, better, comparatives }
     }
 
-    /// Returns the word for two equal values.
+    /// Returns the word for the comparison of two equal values, such as "as fast as".
     pub(crate) const fn word_for_equal(self) -> &'static str {
         if self.is_time { "as fast" } else { "as good" }
     }
 }
 
-/// Returns a copy that is never freed. Experiments define few metrics, and `Metric` is `Copy`.
+/// Returns a copy of the text that is never freed, because `Metric` is `Copy`. There are few such texts.
 fn interned(text: &str) -> &'static str {
     static INTERNED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut interned = INTERNED.lock().unwrap_or_else(PoisonError::into_inner);

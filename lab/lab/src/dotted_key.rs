@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Splits a dotted key, which may contain quotes; `None` if it is invalid.
+/// Splits a dotted key into its parts, which may be in quotes; `None` if the key is invalid.
 pub(crate) fn key_path(key: &str) -> Option<Vec<String>> {
     let document = format!("{key} = 0");
     let mut table = DeTable::parse(&document).ok()?.into_inner();
@@ -22,7 +22,8 @@ pub(crate) fn key_path(key: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the only value at `depth`, and the position of its key.
+/// Follows a table with a single key, and the tables in it, down to `depth`. Returns the value there, and the
+/// position of its key.
 pub(crate) fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spanned<DeValue<'_>>) {
     for _ in 1..depth {
         match table.into_iter().next().map(|(_, value)| value.into_inner()) {
@@ -34,8 +35,8 @@ pub(crate) fn leaf(mut table: DeTable<'_>, depth: usize) -> (Range<usize>, Spann
     (key.span(), value)
 }
 
-/// Assigns `value` to `path` and creates missing tables. In a list, a part of the path is an index or the `name` of an
-/// element; a list with one element needs neither.
+/// Assigns `value` to the key `path`, and creates missing tables. In a list, a part of the path is the index or the
+/// `name` of an element; if the list has only one element, no such part is needed.
 pub(crate) fn assign<'s>(
     table: &mut DeTable<'s>,
     path: &[String],
@@ -80,7 +81,7 @@ pub(crate) fn assign<'s>(
     }
 }
 
-/// Returns the table with every position set to `span`.
+/// Returns the table with the position of every key and value set to `span`.
 pub(crate) fn with_span<'s>(table: DeTable<'s>, span: &Range<usize>) -> DeTable<'s> {
     let entries = table.into_iter();
     entries.map(|(key, value)| (Spanned::new(span.clone(), key.into_inner()), moved(value, span))).collect()
@@ -100,7 +101,7 @@ fn is_called(element: &Spanned<DeValue<'_>>, name: &str) -> bool {
     own == Some(name)
 }
 
-/// Returns the span of the first key that `problem` names in backquotes and that the table `at` has.
+/// Returns the span of the first key of the table `at` that the error message `problem` names in backquotes.
 pub(crate) fn span_of_named_key(table: &DeTable<'_>, at: &str, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(inner) = table.get(at)?.get_ref() else { return None };
     problem.split('`').skip(1).step_by(2).find_map(|key| Some(inner.get(key)?.span()))

@@ -7,11 +7,11 @@ use hol_scenario::RunError;
 
 use crate::worlds::WorldName;
 
-/// An error in the user's input: where, what, and how to correct it.
+/// An error in the user's input: where it is, what is wrong, and how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct InputError {
-    /// `file:line:column`, or the command-line option.
+    /// The place of the error: `file:line:column`, or a command-line option.
     pub place: String,
     /// The problem, and the remedy.
     pub problem: String,
@@ -28,11 +28,11 @@ pub enum LabError {
     File {
         /// The path of the file.
         path: PathBuf,
-        /// The failed action: "read", "write".
+        /// The failed action, such as "read" or "write".
         action: &'static str,
         /// The error of the operating system.
         source: io::Error,
-        /// What to do.
+        /// The remedy.
         cure: &'static str,
     },
     /// A file of a result directory is damaged.
@@ -40,9 +40,9 @@ pub enum LabError {
     Damaged {
         /// The path of the file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// The number of the damaged line, counted from 1.
         line: usize,
-        /// What is wrong with it, and what to do.
+        /// The problem, and the remedy.
         problem: String,
     },
     /// The directory cannot be used as a result directory.
@@ -50,37 +50,37 @@ pub enum LabError {
     Directory {
         /// The result directory.
         path: PathBuf,
-        /// The reason, and the remedy.
+        /// The reason why the directory cannot be used, and the remedy.
         problem: String,
     },
-    /// The world refuses a scenario.
+    /// The world does not support a scenario.
     #[error("{point}: {problem}")]
     Scenario {
-        /// A description of the point.
+        /// A description of the point of the run.
         point: String,
-        /// The message of the world.
+        /// The error message of the world.
         problem: String,
     },
-    /// Runs of this world cannot be repeated exactly, because it uses a real clock.
+    /// Runs of the world cannot be repeated exactly, because the world uses a real clock.
     #[error(
         "runs in world {0} use a real clock and cannot be repeated exactly, so they cannot be verified; run the experiment again and \
         compare the confidence intervals, or use --world model"
     )]
     NotRepeatable(WorldName),
-    /// The world cannot run any scenario.
+    /// The world cannot run any scenario on this machine.
     #[error(transparent)]
     World(#[from] RunError),
-    /// All of the first runs failed.
+    /// All of the first runs failed; contains their number and the first error.
     #[error("all of the first {0} runs failed, so no more were started; the last error: {1}")]
     AllFailed(u64, String),
-    /// An assertion of this program failed in a run; the preceding message shows which one.
+    /// An assertion of hol failed in a run; a message before this error shows which assertion.
     #[error(
         "{point}: repetition {repetition} (seed {seed}) failed an assertion, which is a bug of hol; please report it with this message"
     )]
     AssertionFailed {
         /// A description of the point.
         point: String,
-        /// The index of the repetition.
+        /// The index of the repetition, from 0.
         repetition: u32,
         /// The seed of the run.
         seed: u64,
@@ -88,7 +88,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Returns whether the user has to change the input rather than the machine.
+    /// Returns whether the user has to change the input; otherwise something on this machine causes the error.
     pub const fn is_usage_error(&self) -> bool {
         matches!(
             self,

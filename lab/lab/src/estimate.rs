@@ -14,31 +14,31 @@ use crate::repetitions::Repetitions;
 use crate::run;
 use crate::stopwatch::{Stopwatch, ThreadTimer};
 
-/// The largest number of points to measure; they are spread evenly over the plan.
+/// The largest number of points whose runs are measured for the estimate; they are spread evenly over the plan.
 const MAX_PILOTS: usize = 96;
-/// The time limit of the measurement, in seconds.
+/// The time limit of all measurements together, in seconds.
 const TIME_LIMIT: f64 = 2.0;
-/// The numbers of messages in the two measured runs. The difference of their costs gives the cost of a message, the remainder the cost
-/// of a run.
+/// The numbers of messages in the two measured runs of a point. The difference of their costs gives the cost of a
+/// message; the remainder is the cost of a run.
 const PILOT_MESSAGES: [u64; 2] = [100, 400];
 /// The golden ratio, (1 + √5) / 2.
 const GOLDEN_RATIO: f64 = 1.618_033_988_749_895;
-/// Number of messages of a run that precedes the measured ones.
+/// Number of messages in the warm-up run that precedes the measured runs.
 const WARM_UP_MESSAGES: u64 = 10;
-/// The processor time that a point takes in the tables and the report, in seconds. With 24 to 162 points of the
-/// examples, it was 6 to 10 ms.
+/// The processor time that tables and report need for each point, in seconds. For experiments with 24 to 162
+/// points, it was 6 to 10 ms per point.
 const TABLES_OF_POINT: f64 = 0.008;
 /// The maximum cost of a run in µs, not counting its messages; points with a higher cost are not measured.
 const EXPENSIVE_RUN_US: u64 = 10_000;
 
-/// The cost of a point's runs, in seconds.
+/// The processor time of a point's runs, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Cost {
     run: f64,
     message: f64,
 }
 
-/// The duration of a plan, in seconds on an idle machine.
+/// The estimated duration of a plan on an idle machine, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// The duration with the smallest number of repetitions.
@@ -90,7 +90,7 @@ impl Cost {
     }
 }
 
-/// Returns the cost that the point's world states.
+/// Returns the cost that the point's world gives for its runs.
 fn stated_cost(point: &Point) -> Cost {
     let cost = point.world.open().map(|world| world.cost());
     cost.map_or(Cost { run: 0.0, message: 0.0 }, |cost| Cost {
@@ -99,7 +99,7 @@ fn stated_cost(point: &Point) -> Cost {
     })
 }
 
-/// Returns the ratio of the measured cost of the measured points to their stated cost; `None` if none is measured.
+/// Returns the ratio of measured cost to stated cost, over all measured points; `None` if no point was measured.
 fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> Option<f64> {
     let pairs = points.iter().filter_map(|point| Some((point, measured.get(&point.id)?)));
     let (took, said) = pairs.fold((0.0, 0.0), |(took, said), (point, cost)| {
@@ -109,8 +109,8 @@ fn correction(points: &[Point], measured: &BTreeMap<PointId, Cost>) -> Option<f6
     (said > 0.0).then_some(took / said)
 }
 
-/// Returns the points to measure: those with a cheap run, one of each equal part of the plan. The first of them are spread over the plan,
-/// too, in case there is no time for all.
+/// Returns the points to measure: one point with cheap runs from each equal part of the plan. In case the time is too
+/// short for all, even the first few of them are spread over the plan.
 fn pilots(points: &[Point]) -> Vec<Point> {
     // The fractional parts of an irrational number's multiples are evenly spread and have no period. Transports repeat
     // in the plan: points at equal distances might all have the same transport.
@@ -147,7 +147,8 @@ fn measure(point: &Point) -> Option<Cost> {
     Some(Cost { run: (short - message * few as f64).max(0.0), message })
 }
 
-/// Returns the processor time of a run, which unlike its wall-clock time does not depend on what else the machine does.
+/// Returns the processor time of a run in seconds. Unlike wall-clock time, it does not depend on other programs of this
+/// machine.
 fn seconds(point: &Point, messages: u64) -> Option<f64> {
     let short = Point { messages, repetitions: Repetitions::fixed(1), ..point.clone() };
     let watch = ThreadTimer::start();

@@ -37,11 +37,11 @@ pub struct Experiment {
     pub series: Option<Duration>,
     /// The points of all combinations of the axes; the transports are the first axis.
     pub points: Vec<Point>,
-    /// The figures that the file asks for; if empty, the axes determine the figures.
+    /// The figures that the file requests; if empty, the axes determine the figures.
     pub figures: Vec<FigureRequest>,
-    /// The statements of the topology's script that have no effect, with line and reason.
+    /// The statements of the topology's script that hol ignores, each with its line and the reason.
     pub ignored: Vec<String>,
-    /// The SHA-256 of its file and of the text files that it names, by path.
+    /// The SHA-256 of the experiment's file and of the text files that it names, by path.
     pub input_digests: BTreeMap<String, String>,
 }
 
@@ -65,14 +65,15 @@ impl Experiment {
         Self::read(name, source).map(|(experiment, _)| experiment)
     }
 
-    /// Returns why this machine cannot run the experiment: the first point whose world is missing or does
-    /// not support it; `None` if it can.
+    /// Returns why this machine cannot run the experiment: the problem of the first point whose world is missing
+    /// or does not support it. `None` if it can.
     pub fn why_unsupported(&self) -> Option<String> {
         let in_named_world = self.points.iter().map(|point| point.clone().in_named_world(&point.world));
         in_named_world.filter_map(Result::err).map(|problem| problem.to_string()).next()
     }
 
-    /// Parses an experiment called `name` without checking its worlds; returns for each point its place in the file.
+    /// Parses an experiment called `name` without checking its worlds. Also returns the place of each point in the
+    /// file.
     pub(crate) fn read(name: &str, source: &Source) -> Result<(Self, Vec<Place>), InputError> {
         let mut table = source.table()?;
         let combinations = take_combinations(&mut table, source)?;
@@ -162,13 +163,13 @@ impl Experiment {
 /// The place of a point in an experiment file.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    /// Index of the first combination of axis values that gives the point.
+    /// Index of the first combination of axis values that results in the point.
     combination: usize,
-    /// The span of its world.
+    /// The position of the value that names the point's world.
     world: Range<usize>,
 }
 
-/// Reads the file with the values of one combination of the axes.
+/// Parses the file with the values of one combination of the axes.
 fn read_combination<'s>(
     table: &DeTable<'s>,
     step: &[Assignment<'s>],
@@ -190,7 +191,8 @@ fn read_combination<'s>(
     file.with_absolute_paths(&written, step, source)
 }
 
-/// Rejects lists in place of tables: serde would assign their values to the keys in order.
+/// Returns an error for a list in place of a table. Otherwise serde would assign the values of the list to the
+/// keys in order.
 fn check_shapes(table: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for (key, value) in table {
         let keys = schema::table_keys();
@@ -222,7 +224,7 @@ fn list_for_table(list: &Spanned<DeValue<'_>>, source: &Source) -> InputError {
     source.error(&list.span(), "this must be a table, not a list; write { key = … } or [key]")
 }
 
-/// Returns the span of the key that the world's `problem` with a combination of axis values names.
+/// Returns the span of the key that is named in `problem`, the world's error for a combination of axis values.
 fn span_of_problem(combination: usize, problem: &str, source: &Source) -> Option<Range<usize>> {
     let mut table = source.table().ok()?;
     let combinations = take_combinations(&mut table, source).ok()?;
@@ -231,8 +233,8 @@ fn span_of_problem(combination: usize, problem: &str, source: &Source) -> Option
     own.or_else(|| programs::command_span(&table, problem))
 }
 
-/// Returns the span of the `[workload]` key whose removal removes the problem: a workload is deserialized as a whole, and its error
-/// has no position.
+/// Returns the span of the `[workload]` key without which the problem would disappear. A workload is deserialized as a
+/// whole, so its error has no position.
 fn offending_key(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     let DeValue::Table(workload) = table.get("workload")?.get_ref() else { return None };
     let spans = workload.iter().filter(|(key, _)| {
@@ -247,7 +249,8 @@ fn offending_key(table: &DeTable<'_>, problem: &str) -> Option<Range<usize>> {
     spans.map(|(key, value)| if is_unknown { key.span() } else { value.span() }).next()
 }
 
-/// Adds the keys of the workload to the message, because the deserializer does not list those of nested tables.
+/// Adds the keys of the workload to an error message, because the deserializer does not list the keys of nested
+/// tables.
 fn with_keys(table: &DeTable<'_>, message: &str) -> String {
     let kind = table.get("workload").and_then(|table| table.get_ref().get("kind")?.get_ref().as_str());
     let workload = WorkloadKind::all().into_iter().find(|workload| Some(workload.workload().name()) == kind);

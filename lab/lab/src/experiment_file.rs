@@ -31,13 +31,14 @@ use crate::source::Source;
 use crate::traces;
 use crate::worlds::WorldName;
 
-/// The default number of messages over all repetitions.
+/// The default number of messages in all repetitions together.
 const DEFAULT_MESSAGES: u64 = 10_000;
 
-/// The largest number of runs; more are considered a mistake, and their list would not fit into memory.
+/// The largest number of runs; a larger number is considered a mistake, and the list of runs would not fit into
+/// memory.
 const MAX_RUNS: u64 = 1_000_000;
 
-/// The shortest part of a run's timeline; with shorter parts there would be more parts than messages.
+/// The shortest interval of a timeline; with shorter intervals there would be more intervals than messages.
 const MIN_TIMELINE_PART: Duration = Duration::from_millis(1);
 
 /// Which records of single messages are kept in addition to the summaries.
@@ -166,7 +167,8 @@ fn no_hosts() -> Spanned<BTreeMap<String, HostSpec>> {
 }
 
 impl ExperimentFile {
-    /// Shares with `other` the options of equal transports, which would occupy most of the memory of a file.
+    /// Lets equal transports of this file and `other` share their options in memory. Otherwise these would occupy
+    /// most of the memory of a file.
     pub(crate) fn share_transports(&mut self, other: &Self) {
         for (own, other) in self.transports.get_mut().iter_mut().zip(other.transports.get_ref()) {
             if own.spec == other.spec {
@@ -175,7 +177,8 @@ impl ExperimentFile {
         }
     }
 
-    /// Checks what the file may use of this machine; returns the position of the part that is not permitted, and the problem.
+    /// Checks that the file uses only what it may use of this machine. Otherwise returns the position of the part that
+    /// is not permitted, and the problem.
     pub(crate) fn check_permission(&self, permission: &Permission) -> Result<(), (Range<usize>, String)> {
         const PROGRAMS_REFUSED: &str = "programs would have access to files of the server's machine; use a workload instead, or ask the operator \
             to start the server with --programs";
@@ -188,7 +191,8 @@ impl ExperimentFile {
         permission.check_network(self.network.get_ref()).map_err(|problem| (self.network.span(), problem))
     }
 
-    /// Checks the values that the types of the keys allow; returns the position of a mistake, and the problem.
+    /// Checks the values beyond what the types of the keys check. If there is a mistake, returns its position and
+    /// the problem.
     pub(crate) fn check(&self) -> Result<(), (Range<usize>, String)> {
         let repetitions = *self.repetitions.get_ref();
         let min = u64::from(repetitions.min);
@@ -258,8 +262,8 @@ impl ExperimentFile {
         }
     }
 
-    /// Makes the paths that the file names absolute; they are relative to the file. Also reads its traces,
-    /// distributions and sizes.
+    /// Makes the paths in the file absolute, which are relative to the file. Also reads the traces, distributions
+    /// and sizes that it names.
     pub(crate) fn with_absolute_paths(
         mut self,
         written: &DeTable<'_>,
@@ -274,7 +278,7 @@ impl ExperimentFile {
         Ok(self)
     }
 
-    /// Reads the files of sizes that workloads name; the sizes become part of the point.
+    /// Reads the files of message sizes that workloads name; the sizes become part of the point.
     fn read_sizes(&mut self, written: &DeTable<'_>, source: &Source) -> Result<(), InputError> {
         let own = self.workload.iter_mut().map(|workload| (workload.span(), workload.as_mut()));
         let background = self.background.iter_mut().map(|flows| (flows.span(), &mut flows.as_mut().workload));
@@ -314,7 +318,7 @@ impl ExperimentFile {
         Err(source.error(&self.repetitions.span(), problem))
     }
 
-    /// Returns a label that two different transports share.
+    /// Returns a label that two different transports have in common, if there is one.
     fn shared_label(&self) -> Option<&str> {
         let mut known: BTreeMap<&str, &NamedTransport> = BTreeMap::new();
         let mut transports = self.transports.get_ref().iter();
@@ -326,7 +330,7 @@ impl ExperimentFile {
         other.map(|named| named.label.as_str())
     }
 
-    /// Returns for each transport how many equal ones with the same label precede it.
+    /// Returns for each transport how many transports before it in the list equal it and have the same label.
     pub(crate) fn duplicate_indexes(&self) -> Vec<u32> {
         let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
         let transports = self.transports.get_ref().iter();
@@ -338,8 +342,8 @@ impl ExperimentFile {
         before.collect()
     }
 
-    /// Returns the error for keys that contradict each other. Its position is the first of these keys, or
-    /// their table.
+    /// Returns the error for keys that contradict each other, if any do. Its position is that of the first of
+    /// these keys, or of their table.
     pub(crate) fn why_unsupported(
         &self,
         error: &ScenarioError,
@@ -385,7 +389,7 @@ impl ExperimentFile {
         source.error(&span, error.to_string())
     }
 
-    /// Returns the workload of the file, or else the workload of its programs.
+    /// Returns the workload of the file; if it has none, the workload of its programs.
     fn workload(&self) -> WorkloadSpec {
         let given = self.workload.as_ref().map(|workload| workload.get_ref().clone());
         let programs = || programs::workload(&self.programs);
@@ -396,7 +400,7 @@ impl ExperimentFile {
         self.workload().runs_programs()
     }
 
-    /// Returns the number of messages over all repetitions; programs run once in each.
+    /// Returns the number of messages in all repetitions together; programs run once in each repetition.
     fn messages(&self) -> u64 {
         let once = u64::from(self.repetitions.get_ref().min);
         let usual = if self.runs_programs() { once } else { DEFAULT_MESSAGES };
@@ -412,7 +416,7 @@ impl ExperimentFile {
         }
     }
 
-    /// Returns the point of one transport; `twin` counts the equal transports before it.
+    /// Returns the point of one transport; `twin` is the number of equal transports before it in the list.
     pub(crate) fn point(
         &self,
         experiment: &str,
@@ -447,7 +451,7 @@ impl ExperimentFile {
     }
 }
 
-/// Returns the span of a value; empty if it is absent.
+/// Returns the span of a value in the file; an empty span if the value is absent.
 fn span<T>(written: Option<&Spanned<T>>) -> Range<usize> {
     written.map_or(0..0, Spanned::span)
 }

@@ -12,11 +12,11 @@ pub struct FailedRun {
     /// Point and repetition of the run.
     #[serde(flatten)]
     pub key: RunKey,
-    /// Description of the run's point.
+    /// Description of the point to which the run belongs.
     pub name: String,
-    /// The problem, and the remedy.
+    /// What failed, and the remedy.
     pub failed: String,
-    /// Output of the run's machine, which is stored in a separate file and not in the journal.
+    /// Output of the virtual machine of the run, which is stored in a separate file and not in the journal.
     #[serde(skip)]
     pub log: String,
 }

@@ -11,12 +11,12 @@ use hol_stack::ProtocolKind;
 
 use crate::point::Point;
 
-/// The ranges from which the random comparison draws.
+/// The ranges of values from which the random comparison of the model with Linux draws.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranges {
-    /// Octets of a message.
+    /// Size of a message, in octets.
     pub size: [f64; 2],
-    /// Messages per second.
+    /// Rate of messages, per second.
     pub rate: [f64; 2],
     /// One-way delay in milliseconds.
     pub delay_ms: [f64; 2],
@@ -24,7 +24,7 @@ pub struct Ranges {
     pub bandwidth_kbps: [f64; 2],
     /// Random loss in percent.
     pub loss_percent: [f64; 2],
-    /// The length of a short queue, in packets.
+    /// The capacity of a short queue, which fills up during a run, in packets.
     pub short_queue: [f64; 2],
 }
 
@@ -38,7 +38,7 @@ pub const COMPARED_RANGES: Ranges = Ranges {
     short_queue: [4.0, 60.0],
 };
 
-/// The stack that was compared.
+/// The stack that the model had when it was compared with Linux.
 const COMPARED_STACK: &str = "linux-6.12";
 
 /// A known difference between the model and Linux 6.12.
@@ -46,11 +46,12 @@ const COMPARED_STACK: &str = "linux-6.12";
 pub struct KnownDifference {
     /// Description of the difference, without a full stop.
     pub description: &'static str,
-    /// The size of the difference.
+    /// The size of the difference, as text.
     pub size: &'static str,
     /// Conditions under which the difference matters.
     pub condition: &'static str,
-    /// Whether the difference affects a point; `None` if it changes packets but no value of a report.
+    /// Function that returns whether the difference affects a point; `None` if it changes packets but no value of a
+    /// report.
     affects: Option<fn(&Point) -> bool>,
 }
 
@@ -94,14 +95,14 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
         affects: None,
     },
     KnownDifference {
-        description: "Jitter comes after the queue in the model and before it in the kernel world, as with netem, where a queue absorbs it",
+        description: "In the model jitter is added after the queue, in the kernel world (netem) before it, so the queue absorbs it",
         size: "the time of each packet, by up to the jitter; response times and throughput did not differ in 60 to 100 runs of four scenarios",
         condition: "jitter under load",
         affects: None,
     },
     KnownDifference {
         description: "If a rate changes while a packet is being sent, the kernel world sends the rest of it at the old rate, the model at the new one",
-        size: "the time in which one packet is sent, once",
+        size: "the transmission time of one packet per change",
         condition: "events and traces that change the rate under load",
         affects: Some(|point| {
             let network = &point.network;
@@ -116,7 +117,7 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
     },
     KnownDifference {
         description: "TCP: in Linux an `sk_buff` also ends after 17 small writes (`MAX_SKB_FRAGS`), or when the send buffer is full",
-        size: "one segment sooner or later, the PSH flag",
+        size: "a segment sent sooner or later; its PSH flag",
         condition: "traces; bulk messages of a few runs",
         affects: None,
     },
@@ -128,24 +129,25 @@ pub const KNOWN_DIFFERENCES: &[KnownDifference] = &[
     },
 ];
 
-/// The MTU, in octets, that only the loopback interface exceeds.
+/// An MTU in octets; only the loopback interface has a larger one.
 const LARGE_MTU: u64 = 9_000;
-/// The size of a message, in octets, above which it exceeds SCTP's default receive buffer.
+/// The message size in octets above which a message exceeds SCTP's default receive buffer.
 const LONG_MESSAGE: u64 = 100_000;
-/// The length of a queue, in packets, up to which the order of simultaneous packets matters.
+/// The queue length in packets up to which the order of simultaneous packets matters.
 const SHORT_QUEUE: u64 = 10;
 
-/// The differences between the model and Linux that affect the results of some points.
+/// The known differences between the model and Linux that affect results, and the conditions that were not
+/// compared.
 #[derive(Debug, Clone, Default)]
 pub struct Fidelity {
     /// The known differences that affect at least one of the points.
     pub known: Vec<&'static KnownDifference>,
-    /// Each condition that is outside of the compared ranges.
+    /// A description of each condition that is outside of the compared ranges.
     pub outside: Vec<String>,
 }
 
 impl Fidelity {
-    /// Returns the fidelity of those points that ran in the model world; `None` if none did.
+    /// Returns the fidelity of those of the points that ran in the model world; `None` if none of them did.
     pub fn of<'p>(points: impl IntoIterator<Item = &'p Point>) -> Option<Self> {
         let points: Vec<_> = points.into_iter().filter(|point| point.world.is_default()).collect();
         let is_touched = |known: &&KnownDifference| {
@@ -156,7 +158,7 @@ impl Fidelity {
     }
 }
 
-/// A quantity of a point that random scenarios draw from a range.
+/// A quantity of a point for which random scenarios draw values from a range.
 struct ComparedQuantity {
     name: &'static str,
     unit: &'static str,
@@ -211,7 +213,8 @@ const COMPARED_QUANTITIES: [ComparedQuantity; 5] = [
 ];
 
 impl ComparedQuantity {
-    /// Returns a description of the values outside of the range; `None` if there are none. Zero is never outside.
+    /// Returns a description of the points' values that are outside of the compared range; `None` if there are
+    /// none. Zero is never outside.
     fn outside(&self, points: &[&Point]) -> Option<String> {
         let Self { name, unit, values_of: of, compared: [min, max] } = self;
         let is_outside = |value: &f64| value > max || (value < min && *value != 0.0);
@@ -223,7 +226,7 @@ impl ComparedQuantity {
     }
 }
 
-/// Returns a description of each condition of these points that random scenarios do not have.
+/// Returns a description of each condition of the points that random scenarios do not cover.
 fn outside(points: &[&Point]) -> Vec<String> {
     let mut stacks: Vec<&str> =
         points.iter().filter(|point| is_ours(point)).map(|p| p.transport.stack()).collect();
@@ -250,7 +253,7 @@ fn has_graph(point: &Point) -> bool {
     !(network.nodes.is_empty() && network.links.is_empty() && network.lans.is_empty())
 }
 
-/// Returns whether the point runs this project's own endpoints, which follow a stack.
+/// Returns whether the point runs hol's own endpoints, whose behaviour is set by a stack.
 fn is_ours(point: &Point) -> bool {
     point.transport.kind() == ProtocolKind::Tcp || is_sctp(point)
 }

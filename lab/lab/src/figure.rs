@@ -11,12 +11,12 @@ use toml::Spanned;
 use crate::metric::{METRICS, Metric};
 use crate::point::Point;
 
-/// A figure that an experiment asks for.
+/// A figure that an experiment requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureRequest {
     /// Swept key along the horizontal axis.
     pub over: String,
-    /// Swept key; the figure has a panel for each of its values.
+    /// Swept key for which the figure has one panel per value; `None`: a single panel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panels: Option<String>,
     /// Name of the metric to draw, which may be one of `[program.metrics]`.
@@ -94,7 +94,7 @@ fn is_reported(metric: &str, points: &[Point]) -> bool {
     points.iter().any(|point| point.metrics().any(|(name, _)| name == metric))
 }
 
-/// Returns what a metric needs if no point has it.
+/// Returns what an experiment must have so that its points have the metric; `None` if a point has it.
 fn missing_need(metric: &str, points: &[Point]) -> Option<&'static str> {
     let need = Metric::from_name(metric)?.info().needs?;
     (!points.iter().any(need.is_met)).then_some(need.cure)

@@ -14,7 +14,8 @@ impl PointResult {
         })
     }
 
-    /// Returns the mean throughput of a background flow during the measured flow, in kbit/s; `None` without competitors.
+    /// Returns the mean throughput of a background flow during the measured flow, in kbit/s; `None` if no background
+    /// flow lasts as long as the measured flow.
     pub fn background_kbps(&self) -> Option<Interval> {
         self.interval_over_runs(|run| {
             let shares = self.shares(run)?;
@@ -23,7 +24,7 @@ impl PointResult {
         })
     }
 
-    /// Returns each background with the throughput of its flows during the measured flow, in kbit/s.
+    /// Returns each background entry with the throughput of its flows during the measured flow, in kbit/s.
     pub fn throughput_of_background(&self) -> impl Iterator<Item = (&Background, Option<Interval>)> {
         let mut next = 0;
         self.point.background.iter().map(move |background| {
@@ -36,20 +37,21 @@ impl PointResult {
         })
     }
 
-    /// Returns how many octets each background flow delivered during the measured flow; `None` if no flow competes.
+    /// Returns how many octets each background flow delivered during the measured flow; `None` if no background
+    /// flow lasts as long as the measured flow.
     fn shares(&self, run: &RunResult) -> Option<Vec<u64>> {
         let shares = run.background.iter().map(|share| share.octets);
         (self.point.competing_flow_count() > 0).then(|| shares.collect())
     }
 
-    /// Returns the number of runs whose workload was not connected, or not in time.
+    /// Returns the number of runs whose workload did not connect in time.
     pub fn unconnected_runs(&self) -> usize {
         self.runs.iter().filter(|run| run.connect_time.is_none()).count()
     }
 }
 
-/// Returns the throughput of completed requests in kbit/s, from the first message sent to the last one
-/// delivered. `None` if the run ended early, because its deliveries are not representative.
+/// Returns the throughput of completed requests in kbit/s, from the first message sent to the last message
+/// delivered. `None` if the run ended early, because its deliveries are then not representative.
 pub(crate) fn throughput(run: &RunResult) -> Option<f64> {
     kbps(run, run.summary.bytes).filter(|_| run.stop_reason.is_none())
 }

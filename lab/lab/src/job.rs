@@ -2,7 +2,7 @@
 
 use crate::point::{Point, RunKey};
 
-/// One repetition of a point, to be performed.
+/// A run that is to be performed: one repetition of a point.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'p> {
     /// Point of the run.

@@ -16,39 +16,39 @@ use crate::shard::Shard;
 use crate::shared_events::{self, SharedEvents};
 use crate::study;
 
-/// The version of the layout of result directories; every change increments it.
+/// The version of the layout of result directories, which is increased with every change of the layout.
 pub const FORMAT: u32 = 4;
 
-/// The oldest layout that can still be read: in format 3 each point has its own events.
+/// The oldest layout that can still be read, in which each point has its own events.
 pub(crate) const OLDEST_FORMAT: u32 = 3;
 
 /// The contents of `manifest.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of the directory's layout.
+    /// Version of the layout of the result directory.
     pub format: u32,
-    /// Version of the program.
+    /// Version of hol.
     pub version: String,
     /// Command line that created the directory.
     pub command: Vec<String>,
     /// The program and the files that it read.
     #[serde(default, skip_serializing_if = "Origin::is_unknown")]
     pub origin: Origin,
-    /// Name of the study to which the experiments belong, if any.
+    /// Name of the study to which the experiments belong; `None` if they belong to none.
     pub study: Option<String>,
-    /// Title of the experiments, one line.
+    /// Title of all experiments together, one line.
     pub title: String,
     /// The world, such as `"model"`, or `"kernel:"` with the kernel's release; several are separated by commas.
     pub world: String,
-    /// The kernel, tools and hosts on which results may depend; empty if they depend only on this program's version.
+    /// The kernel, tools and hosts on which results may depend; empty if they depend only on hol's version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
-    /// The part of the plan in this directory; `None`: the whole plan.
+    /// The part of the plan that this directory contains; `None` for the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
     /// Whether the records of single messages are kept.
     pub records: RecordsKept,
-    /// Sampling interval of time series, if recorded.
+    /// Sampling interval of time series; `None` if none are recorded.
     #[serde(
         default,
         rename = "series_ns",
@@ -60,12 +60,13 @@ pub struct Manifest {
     pub host: Host,
     /// Name and title of each experiment.
     pub experiments: Vec<(String, String)>,
-    /// The figures that each experiment asks for.
+    /// The figures that each experiment requests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub figures: BTreeMap<String, Vec<FigureRequest>>,
     /// Every point with the value of every setting, including defaults and stacks.
     pub points: Vec<Point>,
-    /// The long lists of events that `manifest.json` stores once instead of with each point; empty in memory.
+    /// The long lists of events that several points share. `manifest.json` contains them once instead of with each
+    /// point; in memory this field is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_events: Vec<SharedEvents>,
 }
@@ -79,7 +80,7 @@ pub struct Host {
     pub cores: usize,
     /// The operating system and its version.
     pub os: String,
-    /// The version of the compiler that built the program.
+    /// The version of the compiler with which the program was built.
     pub rustc: String,
     /// Memory in octets; 0 if unknown.
     pub memory: u64,
@@ -91,7 +92,7 @@ fn requested_figures(experiments: &[Experiment]) -> BTreeMap<String, Vec<FigureR
 }
 
 impl Manifest {
-    /// Creates the manifest of `experiments`, run by the command line `command`.
+    /// Creates the manifest of `experiments`, which the command line `command` runs.
     pub fn new(title: &str, study: Option<&str>, experiments: &[Experiment], command: Vec<String>) -> Self {
         let keep = experiments.iter().any(|e| e.records == RecordsKept::All);
         let files = match study {
@@ -122,7 +123,7 @@ impl Manifest {
     pub(crate) fn to_json(&self) -> String {
         let mut stored = Self { format: FORMAT, ..self.clone() };
         stored.shared_events = shared_events::extract(&mut stored.points);
-        serde_json::to_string_pretty(&stored).expect("a manifest is JSON")
+        serde_json::to_string_pretty(&stored).expect("a manifest can be serialised")
     }
 
     /// Parses the text of `manifest.json`.
@@ -143,7 +144,7 @@ impl Manifest {
     }
 }
 
-/// Returns the distinct values of `of` over all points, separated by commas.
+/// Returns the distinct values of `of` over all points as a text, separated by commas.
 fn distinct(experiments: &[Experiment], of: impl Fn(&Point) -> String) -> String {
     let said: BTreeSet<String> = experiments.iter().flat_map(|e| &e.points).map(of).collect();
     said.into_iter().collect::<Vec<_>>().join(", ")

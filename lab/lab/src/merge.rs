@@ -18,22 +18,22 @@ use crate::shard::{Shard, divide_runs};
 use crate::store::{Store, is_result_directory, load};
 use crate::verify::differences;
 
-/// What a merge of parts produced.
+/// The result of merging the parts of an experiment.
 #[derive(Debug)]
 pub struct MergeResult {
     /// The joined result directory.
     pub store: Store,
     /// The runs of all parts.
     pub finished: RunResults,
-    /// The number of runs that more than one part contained, with equal results.
+    /// The number of runs that more than one part contains; their results are equal.
     pub repeated: u64,
-    /// Incomplete parts, each with the number of its missing runs; empty if it is unknown how the
-    /// plan was divided.
+    /// Incomplete parts, each with the number of its missing runs. Empty if it is unknown how the plan was
+    /// divided.
     pub missing: Vec<(Shard, u64)>,
 }
 
-/// Merges `parts` into `out`, which is new or contains some of them already. A directory of parts stands for all of them. Does not change
-/// the parts.
+/// Merges `parts` into the directory `out`, which is new or already contains some of the parts. Instead of the
+/// directories of parts, a directory that contains them may be given. Does not change the parts.
 pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<MergeResult, LabError> {
     let parts = parts.iter().map(|dir| expand(dir)).collect::<Result<Vec<_>, LabError>>()?.concat();
     let read =
@@ -76,7 +76,7 @@ pub fn merge(parts: &[PathBuf], out: &Path, command: Vec<String>) -> Result<Merg
     Ok(MergeResult { store, finished, repeated, missing })
 }
 
-/// Returns the directory itself if it is a part, otherwise the result directories in it.
+/// Returns the directory itself if it is a part of an experiment, otherwise the result directories in it.
 fn expand(dir: &Path) -> Result<Vec<PathBuf>, LabError> {
     if is_result_directory(dir) {
         return Ok(vec![dir.to_owned()]);
@@ -122,7 +122,8 @@ fn check_same(first: &Path, manifest: &Manifest, dir: &Path, other: &Manifest) -
     Err(LabError::Directory { path: dir.to_owned(), problem })
 }
 
-/// Checks that two results of one run are equal. The same settings and seed always give the same run.
+/// Checks that two results of the same run are equal, because the same settings and seed always give the same
+/// result.
 fn check_equal(
     store: &Store,
     known: (&Path, &RunResult),
@@ -143,7 +144,7 @@ fn check_equal(
     Err(LabError::Directory { path: other.0.to_owned(), problem })
 }
 
-/// Copies the large files of a run, before the run is added to the journal.
+/// Copies the large files of a run. This is done before the run is added to the journal.
 fn copy_run_files(part: &Path, out: &Path, manifest: &Manifest, key: RunKey) -> Result<(), LabError> {
     for table in parquet_paths(manifest, key) {
         copy(&part.join(&table), &out.join(&table))?;
@@ -165,7 +166,8 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Makes a hard link if the file system supports it, because records are large; else copies the file atomically.
+/// Makes a hard link if the file system supports it, because files of records are large; otherwise copies the file
+/// atomically.
 fn copy(from: &Path, to: &Path) -> Result<(), LabError> {
     let dir = to.parent().unwrap_or(to);
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
@@ -187,7 +189,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Returns the parts that lack runs, if all joined directories are parts of the same division.
+/// Returns the parts that lack runs, if all joined directories are parts of the same plan divided in the same way.
 fn missing_runs(
     shards: impl Iterator<Item = Option<Shard>>,
     store: &Store,

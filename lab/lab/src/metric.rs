@@ -33,25 +33,26 @@ pub enum Metric {
     Delivered,
     /// The time to the first octet of a page, in ms.
     FirstOctets,
-    /// The mean time of an object of a page from its discovery to its arrival, or of a request of a batch, in ms.
+    /// The mean time from the discovery of a page's object to its arrival, or of a request in a batch, in ms.
     ObjectTime,
-    /// The fraction of a medium's frames that could be played, in percent.
+    /// The fraction of a media flow's frames that could be played, in percent.
     Playable,
-    /// Sequences of frames that could not be played, per minute.
+    /// The number of sequences of frames that could not be played, per minute.
     Glitches,
-    /// Packets that did not arrive, per message that did.
+    /// The number of packets that did not arrive, divided by the number of messages that did.
     PacketsLost,
-    /// Retransmitted data packets, per message that arrived.
+    /// The number of retransmitted data packets, divided by the number of messages that arrived.
     Retransmissions,
     /// The longest time without a delivery around a disruption of the path, in ms.
     Outage,
-    /// Messages that were late because of a disruption, or never arrived.
+    /// The number of messages that were late because of a disruption of the path, or never arrived.
     LateMessages,
-    /// The time from a disruption until the first of the messages that it made late was delivered, in ms.
+    /// The time from a disruption of the path until the first message that it made late was delivered, in ms.
     BacklogFirst,
-    /// The time from a disruption until the last of the messages that it made late was delivered, in ms.
+    /// The time from a disruption of the path until the last message that it made late was delivered, in ms.
     BacklogLast,
-    /// The time from a disruption until the transport reported to the application that the connection had failed, in ms.
+    /// The time from a disruption of the path until the transport reported to the application that the connection had
+    /// failed, in ms.
     Noticed,
     /// A metric that a program reports, in its own unit.
     #[serde(skip)]
@@ -61,54 +62,55 @@ pub enum Metric {
 /// The properties of a metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricInfo {
-    /// The metric.
+    /// The metric to which the properties belong.
     pub metric: Metric,
     /// Name of the metric in experiments and claims.
     pub name: &'static str,
-    /// Title of the metric on axes.
+    /// Title of the metric on the axes of figures.
     pub title: &'static str,
     /// Unit of the metric.
     pub unit: &'static str,
-    /// Which of two values is better.
+    /// Whether a larger or a smaller value is better.
     pub better: Better,
-    /// The comparatives for the first of two values: one if it is better, one if it is worse.
+    /// The comparatives for the first of two values: the first word if it is better, the second if it is worse.
     pub comparatives: [&'static str; 2],
-    /// The words for two equal values.
+    /// The words that say that two values are equal.
     pub equal: &'static str,
     /// Largest possible value of the metric, if there is one.
     pub max: Option<f64>,
     /// Whether the metric is meaningless in runs that did not carry the offered load. A throughput is always
     /// meaningful: it shows the load that was carried.
     pub needs_load: bool,
-    /// Whether the metric is a duration with one value per run.
+    /// Whether the metric is a duration that each run has only once.
     pub is_time_of_run: bool,
     /// Name of the column with the means in a figure's CSV file.
     pub column: &'static str,
-    /// Name of the column with the closed form in that file, and a description of the closed form.
+    /// Name of the column with the theoretical values in a figure's CSV file, and a description of the formula;
+    /// `None` without a formula.
     pub theory: Option<[&'static str; 2]>,
     /// The condition for a point to have the metric; `None` if all points have it.
     pub needs: Option<MetricRequirement>,
-    /// How the value of a run is computed.
+    /// How the value of the metric in a run is computed.
     pub extract: MetricSource,
     /// Columns of the metric in the tables of points.
     pub columns: &'static [Column],
 }
 
-/// A condition for a point to have a metric.
+/// A condition that a point must meet to have a metric.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricRequirement {
-    /// Returns whether a point meets the condition.
+    /// Function that returns whether a point meets the condition.
     pub is_met: fn(&Point) -> bool,
     /// How to change an experiment so that its points have the metric.
     pub cure: &'static str,
 }
 
-/// How the value of a run is computed.
+/// How the value of a metric in a run is computed.
 #[derive(Debug, Clone, Copy)]
 pub enum MetricSource {
-    /// From the summary of its records.
+    /// The value is computed from the summary of the run's records.
     Summary(fn(&Summary) -> Option<f64>),
-    /// From the whole result of the run.
+    /// The value is computed from the whole result of the run.
     Run(fn(&Point, &RunResult) -> Option<f64>),
 }
 
@@ -117,13 +119,13 @@ pub enum MetricSource {
 pub struct Column {
     /// Name of the column, which ends with the unit.
     pub name: &'static str,
-    /// Whether the terminal prints the column, too.
+    /// Whether the column also appears in the terminal's table.
     pub is_printed: bool,
-    /// Returns the value of a point.
+    /// Function that returns the value of a point in this column.
     pub value_of: fn(&PointResult) -> Value,
 }
 
-/// The names of the metrics, as experiments use them.
+/// The names of all metrics, as in experiment files.
 pub const METRICS: [&str; TABLE.len()] = {
     let mut names = [""; TABLE.len()];
     let mut at = 0;
@@ -134,7 +136,7 @@ pub const METRICS: [&str; TABLE.len()] = {
     names
 };
 
-/// The fields that metrics of a time have unless they set their own.
+/// The fields of a metric that is a time, unless the metric sets its own.
 const TIME_METRIC_DEFAULTS: MetricInfo = MetricInfo {
     metric: Metric::ResponseTime,
     name: "response-time",
@@ -155,22 +157,22 @@ const TIME_METRIC_DEFAULTS: MetricInfo = MetricInfo {
 
 const REQUIRES_FLOWS: MetricRequirement = MetricRequirement {
     is_met: Point::has_flow_metrics,
-    cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs have none",
+    cure: "use a workload without replies (oneway, bulk), or add a [[background]]; pages, batches and programs do not have this metric",
 };
 const REQUIRES_FRAMES: MetricRequirement = MetricRequirement {
     is_met: Point::has_playout_times,
-    cure: "only media frames have one; use the workload media",
+    cure: "only media frames have this metric; use the workload media",
 };
 const REQUIRES_DISRUPTION: MetricRequirement = MetricRequirement {
     is_met: |point| point.is_disrupted(),
-    cure: "only disruptions have one: add [[network.events]] with down = true, or [network.handover]",
+    cure: "only runs with a disruption of the path have this metric: add [[network.events]] with down = true, or [network.handover]",
 };
 const REQUIRES_COMPETITORS: MetricRequirement = MetricRequirement {
     is_met: |point| point.competing_flow_count() > 0,
     cure: "add a [[background]] that competes with the workload",
 };
 
-/// Every metric, in the order of tables.
+/// All metrics with their properties, in the order of the tables.
 pub const TABLE: [MetricInfo; 17] = [
     MetricInfo {
         needs_load: true,
@@ -439,7 +441,7 @@ pub const TABLE: [MetricInfo; 17] = [
     },
 ];
 
-/// Returns the longest of the known times, in ms.
+/// Returns the longest of those times that are known, in ms.
 fn longest(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     times.flatten().max().map(|time| time.as_millis_f64())
 }
@@ -461,19 +463,20 @@ fn half_width(interval: Option<Interval>) -> Value {
 }
 
 impl PointResult {
-    /// Returns the value of each repetition.
+    /// Returns the value of the metric in each repetition.
     pub fn values(&self, metric: Metric) -> Vec<Option<f64>> {
         self.runs.iter().map(|run| metric.of_run(&self.point, run)).collect()
     }
 
-    /// Returns the mean over the repetitions that have a value.
+    /// Returns the mean of the metric over the repetitions that have a value.
     pub fn mean_of(&self, metric: Metric) -> Option<Interval> {
         self.interval_over_runs(|run| metric.of_run(&self.point, run))
     }
 }
 
 impl Metric {
-    /// Returns the interval without values that the metric cannot have. Only metrics of programs may be negative.
+    /// Returns the interval, cut off at the values that the metric cannot exceed. Only metrics of programs may be
+    /// negative.
     pub fn limit(self, bounds: ConfidenceInterval) -> ConfidenceInterval {
         match self {
             Self::Defined(_) => bounds,
@@ -514,7 +517,7 @@ impl Metric {
         }
     }
 
-    /// Returns the title of an axis of means.
+    /// Returns the title of an axis that shows means of the metric.
     pub fn axis_title(self) -> String {
         let MetricInfo { title, unit, .. } = self.info();
         match self {
@@ -524,7 +527,7 @@ impl Metric {
         }
     }
 
-    /// Returns the title of an axis of the distribution.
+    /// Returns the title of the time axis of a distribution.
     pub fn time_axis(self) -> String {
         let info = self.info();
         match info.is_time_of_run {
@@ -533,8 +536,7 @@ impl Metric {
         }
     }
 
-    /// Returns the title of the axis that shows which share of the messages, or of the runs, took longer than
-    /// a time.
+    /// Returns the title of the axis with the share of messages (or runs) that took longer than a given time.
     pub fn share_axis(self) -> &'static str {
         match self.info().is_time_of_run {
             true => "share of runs that took longer",
@@ -542,12 +544,12 @@ impl Metric {
         }
     }
 
-    /// Returns the worst possible value, which replaces a missing one where only the order of the values counts.
+    /// Returns the worst possible value. It replaces a missing value where only the order of the values counts.
     pub fn worst_value(self) -> f64 {
         self.gain(f64::NEG_INFINITY)
     }
 
-    /// Returns a description of collapsed runs.
+    /// Returns a description of runs that collapsed, or that have no value of the metric.
     pub fn collapse_description(self) -> &'static str {
         match self.info().needs_load {
             true => "some runs collapsed: they ended early or fell behind",
@@ -555,8 +557,8 @@ impl Metric {
         }
     }
 
-    /// Returns the largest difference that counts as zero, in the unit of the metric: times are whole
-    /// nanoseconds.
+    /// Returns the largest difference that counts as zero, in the unit of the metric. For times it is about a
+    /// nanosecond, because times are whole nanoseconds.
     pub fn resolution(self) -> f64 {
         match self {
             Self::Defined(_) => 0.0,
@@ -565,7 +567,8 @@ impl Metric {
         }
     }
 
-    /// Returns by how much the first of two values is better, given the difference between them.
+    /// Returns by how much the first of two values is better, given the first value minus the second; negative if
+    /// it is worse.
     pub fn gain(self, difference: f64) -> f64 {
         match self.info().better {
             Better::Less => -difference,

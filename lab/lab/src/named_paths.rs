@@ -13,7 +13,7 @@ use crate::error::InputError;
 use crate::link_tables::for_each_link;
 use crate::source::Source;
 
-/// Keys of a `[network]` that consists of links, each of which may have its own `path`.
+/// Keys of a `[network]` that consists of several links; each of these may have its own `path`.
 const LONG_FORM_KEYS: [&str; 3] = ["nodes", "links", "lans"];
 
 /// Replaces every `path` in the network of `table` with its settings.
@@ -54,7 +54,7 @@ fn replace(own: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Adds the keys that `own` lacks.
+/// Adds to `own` the keys of `others` that it lacks.
 fn add<'s>(own: &mut DeTable<'s>, others: DeTable<'s>) {
     for (key, value) in others {
         own.entry(key).or_insert(value);

@@ -27,7 +27,8 @@ pub(crate) struct NamedTransport {
     pub(crate) has_own_workload: bool,
 }
 
-/// Returns the experiment with the workload settings of the transport at this index; an error if a setting is also a swept key.
+/// Returns the experiment with the workload settings of the transport at this index. Returns an error if such a setting
+/// is also a swept key.
 pub(crate) fn merge_workload<'s>(
     table: &DeTable<'s>,
     transport: usize,
@@ -50,8 +51,8 @@ pub(crate) fn merge_workload<'s>(
     Ok(Some(table))
 }
 
-/// Returns the workload settings of the transport at this index, both as a value with its position in the file and as the table in this
-/// value; `None` if the transport has no settings of its own.
+/// Returns the workload settings of the transport at this index: as a value with its position in the file, and as the
+/// table in this value. Returns `None` if the transport has no workload settings.
 fn own_workload<'t, 's>(
     table: &'t DeTable<'s>,
     transport: usize,
@@ -94,7 +95,7 @@ impl<'de> Deserialize<'de> for NamedTransport {
         struct Table {
             spec: String,
             label: Option<String>,
-            /// Settings that override the workload. They are checked later, together with that workload.
+            /// Settings that override `[workload]`. They are checked later, together with that table.
             workload: Option<BTreeMap<String, IgnoredAny>>,
         }
         struct TextOrTable;

@@ -11,22 +11,23 @@ use hol_testbed::{Flow, FlowLoad, Program, Script};
 
 use crate::error::InputError;
 
-/// The world in which programs run.
+/// The world in which an experiment runs if its script starts programs.
 const PROGRAM_WORLD: &str = "kernel";
 
-/// Octets of the headers of a segment.
+/// Size of the headers of a TCP segment, in octets.
 const HEADER_OCTETS: u64 = 40;
 
-/// Octets that may wait in the queues of a path and in the sender when a greedy flow stops.
+/// Number of octets that may wait in the queues of a path and in the sender when a greedy flow stops.
 const MAX_QUEUED_OCTETS: f64 = 1e6;
 
-/// A CBR source that sends at more times than this is not listed packet by packet.
+/// Maximum number of packets of a CBR source that are listed one by one in the experiment.
 const MAX_LISTED: u64 = 20_000;
 
-/// The prefix of an experiment's lines in a script.
+/// The prefix of the lines in a script that contain an experiment.
 pub const LINE_PREFIX: &str = "#hol ";
 
-/// Returns whether a file is a script of ns or Emulab: by the extension of its name, or else by its text.
+/// Returns whether a file is a script of ns or Emulab, by the extension of its name or, if that is inconclusive,
+/// by its text.
 pub fn is_script(path: &Path, text: &str) -> bool {
     match path.extension().and_then(OsStr::to_str) {
         Some("toml") => false,
@@ -35,8 +36,8 @@ pub fn is_script(path: &Path, text: &str) -> bool {
     }
 }
 
-/// Returns the experiment in the `#hol` lines of a script. Each line keeps its line number and its columns, so that
-/// errors refer to the script.
+/// Returns the experiment in the `#hol` lines of a script; `None` if there are none. Each line keeps its line
+/// number and its columns, so that errors refer to the script.
 pub(crate) fn hol_lines(text: &str) -> Option<String> {
     let line = |line: &str| match line.strip_prefix(LINE_PREFIX) {
         Some(said) => format!("{:width$}{said}\n", "", width = LINE_PREFIX.len()),
@@ -102,7 +103,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns the `[[program]]` table of a program. If the script has program agents, which start at given times, a
-/// program that starts with its node becomes a service for them. Otherwise the run ends when all programs have ended.
+/// program that starts together with its node becomes a service. Otherwise the run ends when all programs have ended.
 fn program(own: &Program, script: &Script) -> String {
     let Program { node, command, directory, start, stop, archives, .. } = own;
     let is_service = start.is_none() && script.programs.iter().any(|other| other.start.is_some());
@@ -153,13 +154,14 @@ fn workload(flow: &Flow) -> String {
     format!("{{ {load}, from = {}, to = {}, start = \"{start}\" }}", quoted(from), quoted(to))
 }
 
-/// Returns the workload that sends packets at given times.
+/// Returns a workload that sends packets of given sizes at given times.
 fn replay(packets: impl Iterator<Item = (Duration, u64)>) -> String {
     let all: Vec<String> = packets.map(|(at, size)| format!("\"{at} {size}B\"")).collect();
     format!("kind = \"replay\", exchanges = [{}]", all.join(", "))
 }
 
-/// Returns the number of messages between start and stop; for a greedy flow what the narrowest link carries, but at least one.
+/// Returns the number of messages between the start and the stop of a flow. For a greedy flow it is the number that the
+/// narrowest link can carry in this time, but at least one.
 fn messages(flow: &Flow, topology: &Topology) -> u64 {
     let lasts = flow.stop - flow.start;
     let count = match &flow.load {
@@ -175,7 +177,7 @@ fn messages(flow: &Flow, topology: &Topology) -> u64 {
     count.max(1)
 }
 
-/// Returns the lowest link rate of the flow's route, in bit/s.
+/// Returns the lowest link rate on the flow's route, in bit/s.
 fn narrowest(flow: &Flow, topology: &Topology) -> f64 {
     let ends = topology.node(&flow.from).zip(topology.node(&flow.to));
     let path = ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default();

@@ -21,7 +21,7 @@ pub struct Onward {
 }
 
 impl Onward {
-    /// Returns the flow of these requests, which accompanies a workload over `transport`.
+    /// Returns the flow of these requests; by default it uses the transport of the measured flow, `transport`.
     pub(crate) fn to_scenario(&self, transport: &TransportSpec) -> hol_scenario::OnwardRequests {
         let Self { transport: own, workload } = self.clone();
         hol_scenario::OnwardRequests { transport: own.unwrap_or_else(|| transport.clone()), workload }

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The program that made results, and the files that determined its runs.
+/// The program that produced results, and the files that determined its runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The commit that was checked out when the program was built; empty if unknown, as in builds for tests.
@@ -23,7 +23,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns the origin of results that this program makes from `files`.
+    /// Returns the origin of results that this program produces from `files`.
     pub(crate) fn of_this_program(files: BTreeMap<String, String>) -> Self {
         let program = std::env::current_exe().and_then(|path| sha256_of_file(&path));
         Self {

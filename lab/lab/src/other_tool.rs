@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
-/// A kind of file: it contains at least one text of each group in `all`. `sentence` describes the file and says what to
-/// do with it.
+/// A kind of file. A file is of this kind if it contains at least one text of each group in `all`. `sentence` describes
+/// the file and says what to do with it.
 struct Kind {
     all: &'static [&'static [&'static str]],
     sentence: &'static str,
 }
 
-/// The first octets of compressed files, the program of the format, and the end of a sentence about the file.
+/// For each compression format: the first octets of a file, the name of the program, and the end of a sentence
+/// about the file.
 const COMPRESSED_FORMATS: [(&[u8], &str, &str); 4] = [
     (b"\x1f\x8b", "gzip", "is compressed by gzip; decompress it with `gunzip`"),
     (b"\x28\xb5\x2f\xfd", "zstd", "is compressed by zstd; decompress it with `zstd -d`"),
@@ -17,7 +18,7 @@ const COMPRESSED_FORMATS: [(&[u8], &str, &str); 4] = [
     (b"BZh", "bzip2", "is compressed by bzip2; decompress it with `bzip2 -d`"),
 ];
 
-/// The first octets of other files, and the end of a sentence about the file.
+/// For each binary format: the first octets of a file, and the end of a sentence about the file.
 const BINARY_FORMATS: [(&[u8], &str); 7] = [
     (b"PK\x03\x04", "is a zip archive; unpack it with `unzip`"),
     (b"\xd4\xc3\xb2\xa1", CAPTURE),
@@ -73,16 +74,17 @@ const TEXT_FORMATS: [Kind; 9] = [
     },
 ];
 
-/// The number of octets at the start of a file that are searched.
+/// The number of octets at the start of a file that are searched for texts.
 const SEARCHED_OCTETS: usize = 64 << 10;
 
-/// Returns the program that decompresses a file with this beginning, if it is compressed.
+/// Returns the name of the program that decompresses a file that begins with `octets`; `None` if the file is not
+/// compressed.
 pub fn decompression_program(octets: &[u8]) -> Option<&'static str> {
     COMPRESSED_FORMATS.iter().find(|(magic, ..)| octets.starts_with(magic)).map(|(_, program, _)| *program)
 }
 
-/// Describes which other tool's file this is and what to do with it; `None` if the tool is unknown. The text
-/// is the end of a sentence that begins with the file's name.
+/// Describes a file of another tool, and what to do with it; `None` if the tool is unknown. The text is the end of
+/// a sentence that begins with the file's name.
 pub fn describe_other_tool(octets: &[u8]) -> Option<&'static str> {
     let compressed = COMPRESSED_FORMATS.iter().map(|(magic, _, sentence)| (magic, sentence));
     let mut binary = compressed.chain(BINARY_FORMATS.iter().map(|(magic, sentence)| (magic, sentence)));

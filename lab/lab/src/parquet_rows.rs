@@ -20,22 +20,23 @@ pub(crate) struct RowsFile {
     path: PathBuf,
     part_path: PathBuf,
     writer: SerializedFileWriter<File>,
-    /// The columns that identify the run in every row: its point's id, its transport, and the swept keys with their values as written.
+    /// The columns that identify the run in every row: the id of its point, its transport, and the swept keys with
+    /// their values as written.
     origin: Vec<(String, String)>,
     repetition: i64,
 }
 
-/// A group of rows, written column by column in the order of the schema.
+/// A group of rows that is being written, column by column in the order of the schema.
 pub(crate) struct RowGroup<'f> {
     group: SerializedRowGroupWriter<'f, File>,
     rows: usize,
 }
 
-/// The metadata of a file: the version of its layout, and further entries.
+/// The metadata of a Parquet file: the version of its layout, and further entries.
 pub(crate) type Metadata<'a> = &'a [(&'a str, String)];
 
 impl RowsFile {
-    /// Creates `<dir>/<name>.parquet`, whose rows have these `columns` after those that identify the run.
+    /// Creates `<dir>/<name>.parquet`. Its rows have the columns that identify the run, and then these `columns`.
     pub(crate) fn create(
         path: PathBuf,
         point: &Point,
@@ -52,7 +53,7 @@ impl RowsFile {
         Ok(Self { path, part_path: part, writer, origin, repetition: repetition.into() })
     }
 
-    /// Writes this many rows; `columns` writes the columns after those that identify the run.
+    /// Writes a group of rows. The function `columns` writes the columns that follow those that identify the run.
     pub(crate) fn write(
         &mut self,
         rows: usize,
@@ -79,14 +80,14 @@ impl RowsFile {
 }
 
 impl Drop for RowsFile {
-    /// Removes a file that was not finished.
+    /// Removes the file if it was not finished.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.part_path);
     }
 }
 
 impl RowGroup<'_> {
-    /// Writes one number in every row.
+    /// Writes a column with the same number in every row.
     pub(crate) fn write_constant(&mut self, number: i64) -> Result<(), ParquetError> {
         self.column::<Int64Type>(&vec![number; self.rows], None)
     }
@@ -127,7 +128,7 @@ impl RowGroup<'_> {
         self.column::<Int64Type>(&numbers, Some(&present))
     }
 
-    /// Writes the next column of the schema.
+    /// Writes the next column of the file.
     fn column<T: DataType>(&mut self, values: &[T::T], present: Option<&[i16]>) -> Result<(), ParquetError> {
         let mut column = self.group.next_column()?.expect("a writer for each column of the schema");
         column.typed::<T>().write_batch(values, present, None)?;
@@ -135,7 +136,8 @@ impl RowGroup<'_> {
     }
 }
 
-/// Splits cells into their definition levels and the present values.
+/// Splits optional cells into definition levels, which say whether each cell has a value, and the values
+/// themselves.
 fn split<T>(cells: impl Iterator<Item = Option<T>>) -> (Vec<i16>, Vec<T>) {
     let (mut present, mut values) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -149,7 +151,8 @@ fn write_error(path: &Path, problem: ParquetError) -> LabError {
     LabError::file("write", path, std::io::Error::other(problem))
 }
 
-/// Returns the columns that identify a point. Dots in keys are replaced, because they would denote a path.
+/// Returns the columns that identify a point. Dots in the names of keys are replaced, because in Parquet a dot
+/// separates the parts of a path.
 fn origin(point: &Point) -> Vec<(String, String)> {
     let named = [("point", point.id.to_string()), ("transport", point.label.clone())];
     let named = named.map(|(name, value)| (name.to_owned(), value));

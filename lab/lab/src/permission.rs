@@ -11,26 +11,29 @@ use crate::worlds::WorldName;
 /// The prefix of names of files that belong to the project.
 pub const PROJECT_PREFIX: &str = "project:";
 
-/// The family of worlds that open sockets of this machine.
+/// The family of worlds that use sockets of this machine.
 const LIVE_WORLD: &str = "live";
 
-/// The resources of the machine that an experiment may use. By default everything; a public server grants less. The
-/// permission is checked with the values of each point, before any file is opened and any world is started.
+/// The resources of this machine that an experiment may use. By default it may use everything; a public server
+/// permits less. The permission is checked with the values of each point, before any file is opened and any world
+/// is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permission {
-    /// Whether the experiment may run programs and name a root for them; both are files of this machine.
+    /// Whether the experiment may run programs and choose a root file system for them. Both use files of this
+    /// machine.
     pub programs: bool,
-    /// Names of the `live` worlds that the experiment may use; `None` allows all.
+    /// Names of the `live` worlds that the experiment may use; `None` permits all of them.
     pub live: Option<Vec<String>>,
-    /// The largest number of nodes.
+    /// The largest permitted number of nodes.
     pub nodes: usize,
-    /// The largest number of paths, links and LANs.
+    /// The largest permitted number of paths, links and LANs.
     pub links: usize,
-    /// The largest number of points.
+    /// The largest permitted number of points.
     pub points: usize,
-    /// The largest total number of routes of all points.
+    /// The largest permitted number of routes in all points together.
     pub routes: usize,
-    /// The largest total size, in octets, of the files that the experiment names; a file counts each time a point reads it.
+    /// The largest permitted total size, in octets, of the files that the experiment names. A file counts each time a
+    /// point reads it.
     pub file_octets: usize,
     /// The directory of the files that the experiment names as `project:PATH`; by default `project` next to the experiment file.
     pub project: Option<PathBuf>,
@@ -52,7 +55,7 @@ impl Default for Permission {
 }
 
 impl Permission {
-    /// Checks the world of a point.
+    /// Checks that the world of a point is permitted.
     pub(crate) fn check_world(&self, world: &WorldName) -> Result<(), String> {
         let is_granted = |live: &Vec<String>| live.contains(&world.to_string());
         if world.family() != LIVE_WORLD || self.live.as_ref().is_none_or(is_granted) {
@@ -64,7 +67,7 @@ impl Permission {
         ))
     }
 
-    /// Checks the total size of the files that have been read.
+    /// Checks that the total size of the files read so far is permitted.
     pub(crate) fn check_file_octets(&self, octets: usize) -> Result<(), String> {
         if octets <= self.file_octets {
             return Ok(());
@@ -74,7 +77,7 @@ impl Permission {
         Err(format!("all points together read files of more than {max} octets; {cure}"))
     }
 
-    /// Checks the size of all points that have been read: their number, and the sum of their routes.
+    /// Checks that the number of points read so far, and the number of their routes, are permitted.
     pub(crate) fn check_point_count(&self, points: usize, routes: usize) -> Result<(), String> {
         let cure = "sweep fewer values, or use `hol run` on your own machine";
         if points > self.points {
@@ -86,7 +89,8 @@ impl Permission {
         Ok(())
     }
 
-    /// Checks the size of a network before routes are computed: one from every node to every address.
+    /// Checks that the size of a network is permitted, before its routes are computed. There is one route from
+    /// every node to every address.
     pub fn check_network(&self, network: &NetworkSpec) -> Result<(), String> {
         let links = network.paths.len() + network.links.len() + network.lans.len();
         let members: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
@@ -109,8 +113,8 @@ impl Permission {
     }
 }
 
-/// Returns the path of a file that an experiment names as `project:PATH`: within `directory`, even if there are symbolic links. `None` if
-/// the name has no such prefix.
+/// Returns the path of a file that an experiment names as `project:PATH`. The file must be within `directory`, even
+/// after its symbolic links are followed. `None` if the name has no such prefix.
 pub(crate) fn project_file(name: &Path, directory: Option<&Path>) -> Option<Result<PathBuf, String>> {
     let path = Path::new(name.to_str()?.strip_prefix(PROJECT_PREFIX)?);
     let leads_down = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -125,7 +129,7 @@ pub(crate) fn project_file(name: &Path, directory: Option<&Path>) -> Option<Resu
     }))
 }
 
-/// Returns the number of routes in a network: one from every node to every address.
+/// Returns the number of routes in a network; there is one from every node to every address.
 pub(crate) fn count_routes(network: &NetworkSpec) -> usize {
     let stations: usize = network.lans.iter().map(|lan| lan.nodes.len()).sum();
     let lines = (network.paths.len() + network.links.len()).max(1);

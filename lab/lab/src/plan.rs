@@ -21,7 +21,7 @@ use crate::worlds::WorldName;
 #[derive(Debug, Clone)]
 pub struct Plan {
     points: Vec<Point>,
-    /// The runs to perform on this machine, if other machines perform the remaining runs.
+    /// The runs that this machine has to perform; `None` if it performs all runs.
     share: Option<ShardRuns>,
 }
 
@@ -31,7 +31,7 @@ impl Plan {
         Self::of_points(experiments.into_iter().flat_map(|e| e.points.clone()).collect())
     }
 
-    /// Creates a plan of resolved points.
+    /// Creates a plan of points whose settings are complete.
     pub const fn of_points(points: Vec<Point>) -> Self {
         Self { points, share: None }
     }
@@ -41,20 +41,20 @@ impl Plan {
         self.points
     }
 
-    /// Creates the plan of a manifest: all of its points, or the part in its directory.
+    /// Creates the plan of a manifest: all of its points, or the part that belongs to its directory.
     pub fn of_manifest(manifest: &Manifest) -> Self {
         let points = manifest.points.clone();
         let share = manifest.shard.map(|shard| shard.runs_of_part(&points));
         Self { points, share }
     }
 
-    /// Divides the plan into `part_count` parts and returns the approximate processor time of each, in µs,
-    /// for the smallest number of repetitions.
+    /// Divides the plan into `part_count` parts. Returns the approximate processor time of each part, in µs, with
+    /// the smallest number of repetitions.
     pub fn work_of_parts(&self, part_count: usize) -> Vec<u64> {
         divide_runs(&self.points, part_count).iter().map(ShardRuns::work).collect()
     }
 
-    /// Returns whether a run is to be performed on this machine.
+    /// Returns whether a run has to be performed on this machine.
     pub(crate) fn includes(&self, key: RunKey) -> bool {
         self.share.as_ref().is_none_or(|share| share.includes(key))
     }
@@ -100,7 +100,7 @@ impl Plan {
     }
 }
 
-/// Returns each world of `jobs`, with the number of its jobs.
+/// Returns each world in which `jobs` run, with the number of its jobs.
 pub(crate) fn count_by_world(jobs: &[Job<'_>]) -> Vec<(Arc<dyn World>, usize)> {
     let mut counts: BTreeMap<&WorldName, usize> = BTreeMap::new();
     for job in jobs {

@@ -24,10 +24,10 @@ use crate::worlds::WorldName;
 #[serde(try_from = "String", into = "String")]
 pub struct PointId(pub u64);
 
-/// The key of a run.
+/// The key of a run: its point and its repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RunKey {
-    /// The point.
+    /// The identifier of the point.
     pub point: PointId,
     /// Index of the repetition, from 0.
     pub repetition: u32,
@@ -36,7 +36,7 @@ pub struct RunKey {
 /// One combination of the values of an experiment's axes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Point {
-    /// Identifier of the point; two points whose results must be equal have the same one.
+    /// Identifier of the point. Two points whose results must be equal have the same identifier.
     pub id: PointId,
     /// Name of the experiment: that of its file without the extension.
     pub experiment: String,
@@ -45,8 +45,8 @@ pub struct Point {
     /// The transport of the measured flow.
     #[serde(with = "resolved_transport")]
     pub transport: TransportSpec,
-    /// How many earlier transports of the experiment are the same. A transport that is listed twice is run again, to
-    /// show differences by chance.
+    /// Number of earlier transports in the experiment that equal this one. A transport that is listed twice is run
+    /// twice, to show differences by chance.
     #[serde(default, skip_serializing_if = "is_first")]
     pub twin: u32,
     /// The swept keys with their values as written, in the order of the file.
@@ -55,10 +55,10 @@ pub struct Point {
     pub messages: u64,
     /// The number of repetitions, or its range.
     pub repetitions: Repetitions,
-    /// Largest half width of the mean's confidence interval, as a share of the mean, at which repetitions
-    /// end.
+    /// The precision at which repetitions end: the largest half width of the mean's confidence interval, as a
+    /// share of the mean; `None` without such a limit.
     pub precision: Option<Ratio>,
-    /// Length of the parts of a run for which deliveries are counted; `None` if they are not counted.
+    /// Length of the intervals in which the deliveries of a run are counted; `None` if they are not counted.
     #[serde(
         default,
         rename = "timeline_ns",
@@ -90,7 +90,7 @@ pub struct Point {
     /// The world that performs the runs: the model, a kernel, or a real network.
     #[serde(default, skip_serializing_if = "WorldName::is_default")]
     pub world: WorldName,
-    /// What the world runs on, as far as results may depend on it.
+    /// What the results may depend on besides the settings, such as the version of the kernel.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provenance: String,
 }
@@ -105,9 +105,10 @@ impl Point {
         self
     }
 
-    /// Returns the intervals in which deliveries are counted to draw the goodput around a disruption of the path; `None`
-    /// without disruptions. An interval is a fiftieth of the time before the first one, with five messages or more, but a run
-    /// that sends at a rate has at most 2,000 intervals, because each repetition stores them.
+    /// Returns the length of the intervals in which deliveries are counted to draw the goodput around a disruption of
+    /// the path; `None` without disruptions. It is a fiftieth of the time before the first disruption, or more if that
+    /// is too short for five messages. In a run with a given message rate there are at most 2,000 intervals, because
+    /// each repetition stores them.
     fn timeline_of_disruptions(&self) -> Option<Duration> {
         const MESSAGES: f64 = 5.0;
         const MAX_INTERVALS: f64 = 2000.0;
@@ -134,7 +135,7 @@ impl Point {
         Ok(self)
     }
 
-    /// Returns the identifier of these settings in this version of the program.
+    /// Returns the identifier of the point's settings in this version of the program.
     pub fn identity(&self) -> PointId {
         let Self {
             messages,
@@ -272,8 +273,8 @@ impl Point {
         }
     }
 
-    /// Returns whether another point of the experiment has the same swept values, apart from options that only one of
-    /// both transports has.
+    /// Returns whether another point of the experiment has the same values of the axes. Options that only one of the
+    /// two transports has are ignored.
     pub fn has_conditions_of(&self, other: &Self) -> bool {
         let agrees = |(key, value): &(String, String)| {
             other.axis_value(key).map_or_else(|| is_transport_option(key), |known| known == value)
@@ -290,7 +291,7 @@ impl Point {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_first(twin: &u32) -> bool {
     *twin == 0
 }

@@ -15,34 +15,35 @@ use crate::run_result::RunResult;
 pub struct PointLoad {
     /// Offered load in Mbit/s.
     pub offered: f64,
-    /// Delivered load in Mbit/s, from the first message sent to the last delivered, the mean of all runs.
+    /// Delivered load in Mbit/s, from the first message sent to the last message delivered, averaged over all
+    /// runs.
     pub carried: f64,
-    /// Mean rate of the path in Mbit/s during the runs, if it changes.
+    /// Mean rate of the path in Mbit/s during the runs; `None` if the rate does not change.
     pub path_rate: Option<f64>,
 }
 
 impl PointLoad {
-    /// Returns whether the load exceeds the mean rate of a path that changes.
+    /// Returns whether the rate of the path changes and the load exceeds its mean.
     pub fn exceeds_path(&self) -> bool {
         self.path_rate.is_some_and(|rate| self.offered > rate)
     }
 }
 
-/// The rule that decides whether a run of a point carried its load.
+/// The rule that decides whether a run carried the load of its point.
 #[derive(Debug, Clone, Copy)]
 pub struct CollapseRule {
     counts_lateness: bool,
     counts_growth: bool,
-    /// Messages per second.
+    /// Scheduled messages per second; zero if messages are sent as fast as possible.
     rate: f64,
 }
 
 impl CollapseRule {
-    /// Creates the rule for a point with `rate` messages per second. The rate is zero if messages are sent as
-    /// fast as the transport accepts them, so that none can be late.
+    /// Creates the rule for a point with `rate` messages per second. The rate is zero if messages are sent as fast
+    /// as the transport accepts them, so that none can be late.
     ///
-    /// On a path whose rate changes, a run may fall behind for a time and recover. Lateness therefore does
-    /// not count there if the load is known not to exceed the mean rate of the path.
+    /// On a path whose rate changes, a run may fall behind for a time and recover. There, lateness does not count
+    /// if the load is known to be within the mean rate of the path.
     pub fn new(path_changes: bool, rate: f64, load: Option<PointLoad>) -> Self {
         Self {
             counts_lateness: rate > 0.0 && (!path_changes || load.is_none_or(|load| load.exceeds_path())),
@@ -51,7 +52,7 @@ impl CollapseRule {
         }
     }
 
-    /// Returns whether a run was more than a second late or had a growing backlog.
+    /// Returns whether a run was more than a second behind its schedule, or had a growing backlog.
     pub fn is_overloaded(&self, run: &Summary) -> bool {
         let schedule = || Duration::from_secs_f64(run.offered as f64 / self.rate);
         (self.counts_lateness && run.has_fallen_behind())
@@ -60,9 +61,9 @@ impl CollapseRule {
 }
 
 impl PointResult {
-    /// Returns the offered and the delivered load, if all messages have the same size and are scheduled at a
-    /// fixed rate. `None` on a path that changes and has no mean rate, because the load that a run carried
-    /// then says nothing about other times.
+    /// Returns the offered and the delivered load if all messages have the same size and are scheduled at a fixed
+    /// rate. Returns `None` if the path changes and has no mean rate, because the load in these runs then says
+    /// nothing about other times.
     pub fn load(&self) -> Option<PointLoad> {
         let (point, workload) = (&self.point, &self.point.workload);
         let each = 8e-6 * workload.size()? as f64;
@@ -92,7 +93,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// Returns the mean rate of the path in Mbit/s in the time of a run; `None` if it does not change, or if traffic may take several paths.
+/// Returns the mean rate of the path during a run, in Mbit/s; `None` if the rate does not change, or if traffic may
+/// take several paths.
 fn path_rate(point: &Point, run: &RunResult) -> Option<f64> {
     let network = point.network_of(run.key.repetition);
     if !network.paths.is_empty() {

@@ -26,7 +26,7 @@ pub struct PointResult {
     pub complete: bool,
 }
 
-/// The results of a class of message sizes, over all repetitions.
+/// The results of one class of message sizes, over all repetitions.
 #[derive(Debug, Clone, Default)]
 pub struct ClassResult {
     /// Response times of the messages.
@@ -36,7 +36,8 @@ pub struct ClassResult {
 }
 
 impl PointResult {
-    /// Creates the result of a point from the finished runs among its first `needed` ones.
+    /// Creates the result of a point. It consists of the finished runs among the point's first `needed`
+    /// repetitions.
     pub(crate) fn new(point: &Point, needed: u32, finished: &RunResults) -> Self {
         let runs: Vec<Arc<RunResult>> = finished.runs_of(point.id).take(needed as usize).cloned().collect();
         Self { point: point.clone(), complete: runs.len() == needed as usize, runs }
@@ -61,8 +62,8 @@ impl PointResult {
         Some(bounds.with_allowance(self.allowance()))
     }
 
-    /// Returns the mean latencies of the repetitions in ms, ascending. Infinite if no message was completed or the run ended early, because
-    /// the slowest messages are missing.
+    /// Returns the mean latency of each repetition in ms, in ascending order. A value is infinite if no message was
+    /// completed, or if the run ended early, because the slowest messages are then missing.
     pub fn sorted_means_ms(&self) -> Vec<f64> {
         let mean = |run: &Arc<RunResult>| run.summary.latency.mean_ms().filter(|_| run.stop_reason.is_none());
         let mut means: Vec<f64> = self.runs.iter().map(|run| mean(run).unwrap_or(f64::INFINITY)).collect();
@@ -75,8 +76,8 @@ impl PointResult {
         ConfidenceInterval::of_median(&self.sorted_means_ms(), CONFIDENCE)
     }
 
-    /// Returns whether longer runs would have the same mean latency, by the evidence of these results. True
-    /// for programs, which are finite.
+    /// Returns whether longer runs would have the same mean latency, as far as these results show. True for
+    /// programs, whose runs have no other length.
     pub fn is_steady(&self) -> bool {
         if self.point.workload.runs_programs() {
             return true;
@@ -127,7 +128,7 @@ impl PointResult {
     pub fn offered(&self) -> u64 {
         self.sum(|run| run.summary.offered)
     }
-    /// Returns the number of messages that were delivered (and answered).
+    /// Returns the number of messages that were delivered and, if they need a reply, answered.
     pub fn completed(&self) -> u64 {
         self.sum(|run| run.summary.completed)
     }
@@ -139,7 +140,7 @@ impl PointResult {
     pub fn packets(&self) -> u64 {
         self.sum(|run| run.packets)
     }
-    /// Returns the metrics that programs report.
+    /// Returns the metrics that the experiment's programs report.
     pub fn program_metrics(&self) -> impl Iterator<Item = DefinedMetric> {
         self.point.metrics().map(|(name, reading)| DefinedMetric::new(name, reading))
     }
@@ -157,12 +158,12 @@ impl PointResult {
         digest_of(&self.runs)
     }
 
-    /// Returns why a run ended early, if any run did.
+    /// Returns the reason why a run of the point ended early; `None` if none did.
     pub fn stop_reason(&self) -> Option<&str> {
         self.runs.iter().find_map(|run| run.stop_reason.as_deref())
     }
 
-    /// Returns the mean of a value over all runs, with its confidence interval.
+    /// Returns the mean over all runs of the number that `value` returns, with its confidence interval.
     pub(crate) fn interval_over_runs(&self, value: impl Fn(&RunResult) -> Option<f64>) -> Option<Interval> {
         Interval::of(&self.runs.iter().filter_map(|run| value(run)).collect::<Vec<_>>(), CONFIDENCE)
     }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 /// Calls `work` for each item, in order, on `threads` threads. `work` can send reports through its second argument,
-/// which returns false once they are no longer received. Passes the reports about an item, and then its result, to
-/// `take` on this thread.
+/// which returns false when reports are no longer wanted. On the calling thread, passes the reports about an item
+/// and then its result to `take`.
 ///
-/// Once `stop` is set, no further item is started. Items in progress are finished, and their results are
-/// passed on. An error of `take` ends the work.
+/// When `stop` becomes true, no further item is started. Items in progress are finished, and their results are
+/// passed on. An error of `take` ends the function.
 pub(crate) fn for_each<T: Sync, R: Send, E>(
     items: &[T],
     threads: usize,

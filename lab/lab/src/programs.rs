@@ -37,8 +37,8 @@ pub(crate) fn resolve_root(root: &mut Spanned<Root>, source: &Source) -> Result<
     Ok(())
 }
 
-/// Returns the workload of programs; `None` without programs. Its ends are the nodes of the first program
-/// that is not a service and of the first service.
+/// Returns the workload of programs; `None` if there are none. Its client node is that of the first program that
+/// is not a service, its server node that of the first service.
 pub(crate) fn workload(programs: &[Spanned<Program>]) -> Option<WorkloadSpec> {
     programs.first()?;
     let node_of = |is_awaited| {

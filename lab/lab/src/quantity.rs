@@ -5,19 +5,19 @@ use hol_base::{BitRate, ByteCount, Duration, Frequency, QueueLimit, Ratio};
 /// The physical quantity of a number, which determines its unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// A time in seconds.
+    /// The number is a time, in seconds.
     Time,
-    /// A bit rate in bits per second.
+    /// The number is a bit rate, in bit/s.
     BitRate,
-    /// A size in octets.
+    /// The number is a size, in octets.
     Size,
-    /// A share in percent.
+    /// The number is a share, in percent.
     Share,
-    /// A frequency per second.
+    /// The number is a frequency, per second.
     Frequency,
-    /// A number of packets.
+    /// The number is a number of packets.
     Packets,
-    /// A plain number.
+    /// The number has no unit.
     Plain,
 }
 
@@ -42,9 +42,9 @@ impl Quantity {
         time().or_else(rate).or_else(size).or_else(share).or_else(often).or_else(packets).or_else(plain)
     }
 
-    /// Converts the `value` of a swept key to a number for an additional column in a table of results, and
-    /// returns it with the suffix of that column. `None` for a plain number, which needs no additional
-    /// column.
+    /// Converts the `value` of a swept key to a number, for an additional column in a table of results. Returns
+    /// the suffix of the column's name, and the number. Returns `None` for a number without a unit, which needs no
+    /// additional column.
     pub(crate) fn numeric_cell(value: &str) -> Option<(&'static str, f64)> {
         let (quantity, number) = Self::read(value)?;
         let (ending, unit) = match quantity {

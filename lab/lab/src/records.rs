@@ -11,11 +11,12 @@ use crate::error::LabError;
 use crate::parquet_rows::RowsFile;
 use crate::point::Point;
 
-/// A column of whole numbers; times are in ns since the start of the run.
+/// A column of whole numbers: its name, and a function that returns the number of a record. Times are in ns since
+/// the start of the run.
 type Column = (&'static str, fn(&Record) -> Option<u64>);
 
-/// The column with the flow of a message: 0 is measured, then background flows in the order of the file, then onward flows. A trace of ns-2
-/// has the same number.
+/// The column with the number of a message's flow. The measured flow is 0, followed by background flows in the order of
+/// the file and by flows of requests that servers send to other servers. hol's ns-2 traces use the same numbers.
 const FLOW_COLUMN: &str = "flow";
 
 const COLUMNS: [Column; 16] = [
@@ -51,10 +52,10 @@ const fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The version of the layout, in the metadata; every change increments it.
+/// The version of the layout, in the file's metadata. It is increased with every change of the layout.
 const SCHEMA_VERSION: &str = "4";
 
-/// The number of rows in a group, and the maximum number of buffered records of a flow.
+/// The number of rows in a group of the Parquet file, and the maximum number of buffered records of a flow.
 const ROWS_PER_GROUP: usize = 1 << 17;
 
 /// A Parquet file that is being written.
@@ -67,12 +68,12 @@ pub(crate) struct RecordsFile {
 #[derive(Default)]
 struct UnwrittenRecords {
     records: Vec<Record>,
-    /// The number of groups written so far.
+    /// The number of row groups of this flow written so far.
     groups: u64,
 }
 
 impl RecordsFile {
-    /// Creates the file at `path` for the records of this many flows.
+    /// Creates the file at `path` for the records of `flows` flows.
     pub(crate) fn create(
         path: PathBuf,
         point: &Point,
@@ -88,7 +89,7 @@ impl RecordsFile {
         Ok(Self { file, flows: std::iter::repeat_with(UnwrittenRecords::default).take(flows).collect() })
     }
 
-    /// Adds a record of a flow; the records of a flow must come in order.
+    /// Adds a record of a flow. The records of one flow must be added in order.
     pub(crate) fn add(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let waiting = &mut self.flows[flow].records;
         waiting.push(*record);
@@ -106,7 +107,8 @@ impl RecordsFile {
         self.file.finish()
     }
 
-    /// Writes a group of rows. Its rows belong to one flow, so that a reader of one flow can skip the others.
+    /// Writes the buffered records of a flow as a group of rows. All rows of a group belong to one flow, so that a
+    /// reader of one flow can skip the others.
     fn write_group(&mut self, flow: usize) -> Result<(), LabError> {
         let UnwrittenRecords { records, groups } = &mut self.flows[flow];
         *groups += 1;

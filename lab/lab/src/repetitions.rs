@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct Repetitions {
-    /// Repetitions that are always performed.
+    /// Minimum number of repetitions, which are always performed.
     pub min: u32,
     /// Maximum number of repetitions.
     pub max: u32,
 }
 
-/// The largest number of repetitions; more are considered a mistake.
+/// The largest number of repetitions; a larger number is considered a mistake.
 const MAX_REPETITIONS: u32 = 1_000_000;
 
 impl Repetitions {
@@ -27,8 +27,8 @@ impl Repetitions {
         Self { min: count, max: count }
     }
 
-    /// Returns the number of repetitions to reach next when `done` were not precise enough: half as many
-    /// again, to keep all cores busy.
+    /// Returns the number of repetitions to reach next if `done` repetitions were not precise enough. Adds half as
+    /// many again, to keep all cores busy.
     pub fn next_target(self, done: u32) -> u32 {
         (done + done.div_ceil(2)).clamp(self.min, self.max)
     }

@@ -15,35 +15,35 @@ pub struct ResolvedTransport {
 }
 
 impl ResolvedTransport {
-    /// Returns the stored form of a transport.
+    /// Returns a transport in the form in which results store it.
     pub fn of(spec: &TransportSpec) -> Self {
         let (stack, behaviour) = (spec.stack().to_owned(), spec.option_values().clone());
         Self { spec: spec.to_string(), stack, behaviour }
     }
 }
 
-/// Writes a transport with every option.
+/// Serializes a transport with every option.
 pub fn serialize<S: Serializer>(spec: &TransportSpec, to: S) -> Result<S::Ok, S::Error> {
     ResolvedTransport::of(spec).serialize(to)
 }
 
-/// Writes and reads a transport that may be absent.
+/// Serializes and deserializes a transport that may be absent.
 pub(crate) mod optional {
     use hol_stack::TransportSpec;
     use serde::{Deserializer, Serialize, Serializer};
 
-    /// Writes a transport with every option, or nothing.
+    /// Serializes a transport with every option, or nothing.
     pub fn serialize<S: Serializer>(spec: &Option<TransportSpec>, to: S) -> Result<S::Ok, S::Error> {
         spec.as_ref().map(super::ResolvedTransport::of).serialize(to)
     }
 
-    /// Reads a transport, if there is one.
+    /// Deserializes a transport, if there is one.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<TransportSpec>, D::Error> {
         super::deserialize(from).map(Some)
     }
 }
 
-/// Reads a specification as the user wrote it, or as a manifest stores it.
+/// Deserializes a transport, either as the user wrote it or as a manifest stores it.
 pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<TransportSpec, D::Error> {
     struct TextOrTable;
     impl<'de> Visitor<'de> for TextOrTable {

@@ -27,7 +27,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Assigns the runs to their points.
+    /// Creates the results from the runs in `finished`, which it assigns to the points of the manifest.
     pub fn new(manifest: Manifest, finished: &RunResults) -> Self {
         let points = manifest.points.iter().map(|point| point_result(point, finished)).collect();
         let needed = manifest.points.iter().map(|point| (point.id, repetitions_needed(point, finished)));
@@ -56,7 +56,7 @@ impl Results {
 }
 
 impl Plan {
-    /// Returns the points with the completed runs, without a directory.
+    /// Returns the results of all points from the completed runs. Needs no result directory.
     pub fn point_results(&self, finished: &RunResults) -> Vec<PointResult> {
         self.points().iter().map(|point| point_result(point, finished)).collect()
     }

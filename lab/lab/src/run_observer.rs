@@ -17,27 +17,29 @@ use crate::series::SeriesFile;
 /// The observer of a run: summarises the measured flow's records, writes the records of all flows, and reports progress.
 pub(crate) struct RunObserver<'a> {
     kinds: Vec<Kind>,
-    /// The length of the parts of the timeline, if there is one.
+    /// The length of the intervals in which deliveries are counted; `None` if they are not counted.
     part_length: Option<Duration>,
     /// The times at which the path is disrupted.
     disruptions: Vec<Time>,
-    /// The waterfall of a page, if one is drawn.
+    /// The waterfall of a page; `None` if none is to be drawn.
     waterfall: Option<WaterfallBuilder>,
-    /// The classes of message sizes, each with the summary of its records of the kind by which the workload is measured.
+    /// The classes of message sizes. Each has a summary of its records, if these are of the kind by which the workload
+    /// is measured.
     classes: Vec<(SizeClass, Summarizer)>,
     /// The kind of records by which the workload is measured.
     measured: RecordKind,
     file: Option<RecordsFile>,
     series: Option<SeriesFile>,
     interval: Option<Duration>,
-    /// The error that occurred while writing.
+    /// The error that occurred while records were written, if there was one.
     problem: Option<LabError>,
-    /// Called from time to time with the number of newly settled messages; returns whether the run continues.
+    /// Function that is called from time to time with the number of newly settled messages, and returns whether
+    /// the run continues.
     report_progress: &'a mut dyn FnMut(u64) -> bool,
     unreported: u64,
 }
 
-/// The summary of the records of one kind.
+/// The summary of the records of one kind, and what is derived from them.
 struct Kind {
     kind: RecordKind,
     summarizer: Summarizer,
@@ -50,7 +52,7 @@ struct Kind {
 pub(crate) struct RecordSummaries {
     /// Summary of the records that measure the workload.
     pub(crate) summary: Summary,
-    /// Time from the first of the measured messages sent to the last one delivered.
+    /// Time from when the first measured message was sent until the last one was delivered.
     pub(crate) span: Duration,
     /// Deliveries of the measured messages over time.
     pub(crate) timeline: Option<Timeline>,
@@ -67,7 +69,7 @@ pub(crate) struct RecordSummaries {
 }
 
 impl<'a> RunObserver<'a> {
-    /// Creates an observer of a run that writes to these files.
+    /// Creates an observer of a run that writes the records to `file`, if there is one.
     pub(crate) fn new(
         part: Option<Duration>,
         file: Option<RecordsFile>,
@@ -110,7 +112,8 @@ impl<'a> RunObserver<'a> {
         Self { interval, series, ..self }
     }
 
-    /// Finishes a run that has `ended` and returns the summaries; the workload is measured by records of `kind`.
+    /// Finishes a run that ended at time `ended`, and returns the summaries. The workload is measured by records
+    /// of `kind`.
     pub(crate) fn finish(self, kind: RecordKind, ended: Time) -> Result<RecordSummaries, LabError> {
         self.problem.map_or(Ok(()), Err)?;
         self.file.map_or(Ok(()), RecordsFile::finish)?;
@@ -120,7 +123,7 @@ impl<'a> RunObserver<'a> {
         Ok(RecordSummaries { waterfall, classes, ..RecordSummaries::of(self.kinds, kind, ended) })
     }
 
-    /// Returns the error that ended the run while its records were written.
+    /// Returns the error that ended the run because records could not be written, if there was one.
     pub(crate) fn into_problem(self) -> Option<LabError> {
         self.problem
     }

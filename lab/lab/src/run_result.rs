@@ -28,16 +28,16 @@ pub struct RunResult {
     pub trace_start: Option<Duration>,
     /// Summary, with a digest, of the records by which the workload is measured, such as messages or pages.
     pub summary: Summary,
-    /// Summaries of the workload's classes of message sizes, in their order.
+    /// Summaries of the classes of message sizes, in the order of the workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Summary>,
-    /// The summaries of other kinds of records.
+    /// The summaries of the other kinds of records.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other: BTreeMap<RecordKind, Summary>,
-    /// The time from the first message sent to the last delivered.
+    /// The time from when the first message was sent until the last one was delivered.
     #[serde(rename = "span_ns", with = "nanoseconds")]
     pub span: Duration,
-    /// Deliveries over time, if the experiment asks for a timeline.
+    /// Deliveries over time, if the experiment requests a timeline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
     /// Effect of each disruption of the path, if there are any.
@@ -64,15 +64,15 @@ pub struct RunResult {
     /// The result of each background flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<BackgroundFlowResult>,
-    /// Packets that the hosts sent.
+    /// Number of packets that the hosts sent.
     pub packets: u64,
-    /// Packets that did not arrive, if known.
+    /// Number of packets that did not arrive; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_lost: Option<u64>,
-    /// How often a queue set a packet's ECN field to CE; `None` if unknown.
+    /// Number of times that a queue set a packet's ECN field to CE; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_marked: Option<u64>,
-    /// The counters of both endpoints, if known.
+    /// The counters of both endpoints, added up; `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<EndpointCounters>,
     /// Why the run ended early, if it did.
@@ -84,7 +84,7 @@ pub struct RunResult {
     /// decomposed.
     #[serde(rename = "sees_passage")]
     pub has_delivery_times: bool,
-    /// Measurements that only a world other than the model reports.
+    /// Measurements that the model world does not report, but other worlds do.
     #[serde(default, rename = "facts", skip_serializing_if = "Option::is_none")]
     pub world_report: Option<Box<WorldReport>>,
 }
@@ -92,7 +92,8 @@ pub struct RunResult {
 /// The result of a background flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackgroundFlowResult {
-    /// Octets delivered between the first message that the measured flow sent and the last that it delivered.
+    /// Number of octets delivered between the first message that the measured flow sent and the last one that it
+    /// delivered.
     pub octets: u64,
     /// Time from the flow's start until it was connected; `None` if it never was.
     #[serde(rename = "connect_time_ns", with = "nanoseconds::optional")]
@@ -105,21 +106,21 @@ pub struct BackgroundFlowResult {
 /// The counters of both endpoints, added up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EndpointCounters {
-    /// Data segments or DATA chunks retransmitted before a timeout.
+    /// Number of data segments or DATA chunks retransmitted before a timeout.
     pub fast_retransmissions: u64,
-    /// Data segments or DATA chunks retransmitted after a timeout.
+    /// Number of data segments or DATA chunks retransmitted after a timeout.
     pub timeout_retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Timeouts of TCP and SCTP that follow another timeout without an acknowledgement in between. `None` in results of
-    /// older versions.
+    /// Number of timeouts of TCP and SCTP that follow another timeout without an acknowledgement in between. `None` in
+    /// results of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoffs: Option<u64>,
-    /// Tail loss probes sent.
+    /// Number of tail loss probes sent.
     pub tail_loss_probes: u64,
-    /// Reductions of ssthresh.
+    /// Number of reductions of ssthresh.
     pub congestion_events: u64,
-    /// Data segments or DATA chunks that arrived more than once.
+    /// Number of data segments or DATA chunks that arrived more than once.
     pub duplicates: u64,
 }
 
@@ -199,7 +200,7 @@ impl EndpointCounters {
 
 #[cfg(test)]
 impl RunResult {
-    /// Returns a run with one message that took this many ms.
+    /// Returns the result of a run with one message whose response time is `ms` milliseconds.
     pub(crate) fn with_mean(key: RunKey, ms: u64) -> Self {
         use hol_base::Time;
         use hol_measure::{Outcome, Record, TransferTimes, summarize};
@@ -253,7 +254,7 @@ mod tests {
     fn sums_beyond_64_bits_are_kept() {
         let mut run = RunResult::with_mean(RunKey { point: PointId(7), repetition: 0 }, 20);
         run.summary.split.network = 1 << 70;
-        let line = serde_json::to_string(&run).expect("a run is JSON");
+        let line = serde_json::to_string(&run).expect("a run can be serialised");
         let read: RunResult = serde_json::from_str(&line).expect("the line is a run");
         assert_eq!(read.summary, run.summary);
     }

@@ -11,7 +11,7 @@ use crate::run_result::RunResult;
 #[derive(Debug, Clone, Default)]
 pub struct RunResults {
     runs: BTreeMap<RunKey, Arc<RunResult>>,
-    /// The runs that failed, by key.
+    /// The runs that failed and have not been completed since.
     failed: BTreeMap<RunKey, FailedRun>,
 }
 
@@ -29,7 +29,7 @@ impl RunResults {
         }
     }
 
-    /// Returns the runs that failed and have not been completed since, by point and repetition.
+    /// Returns the runs that failed and have not been completed since, in the order of points and repetitions.
     pub fn failed(&self) -> impl Iterator<Item = &FailedRun> {
         self.failed.values()
     }
@@ -44,12 +44,13 @@ impl RunResults {
         self.runs.contains_key(&key)
     }
 
-    /// Returns all completed runs, by point and repetition.
+    /// Returns all completed runs, in the order of points and repetitions.
     pub fn runs(&self) -> impl Iterator<Item = &RunResult> {
         self.runs.values().map(Arc::as_ref)
     }
 
-    /// Returns the completed runs of a point, from the first repetition to the last before a missing one.
+    /// Returns the completed runs of a point, from the first repetition to the last one before the first missing
+    /// repetition.
     pub fn runs_of(&self, point: PointId) -> impl Iterator<Item = &Arc<RunResult>> {
         (0..).map_while(move |repetition| self.runs.get(&RunKey { point, repetition }))
     }

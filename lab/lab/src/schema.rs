@@ -46,8 +46,8 @@ fn forbid_null(schema: &mut Value) {
     }
 }
 
-/// Restricts the keys of each kind of workload to its own and the common ones; keeps the descriptions of kinds. If a sweep sets the kind,
-/// the keys of any kind are accepted.
+/// Restricts the keys of each kind of workload to the kind's own keys and those that all kinds share; keeps the
+/// descriptions of kinds. If a sweep sets the kind, the keys of any kind are accepted.
 fn restrict_kinds(workload: &mut Value) {
     let shared = workload["properties"].take();
     let shared = shared.as_object().cloned().unwrap_or_default();
@@ -76,7 +76,7 @@ fn restrict_kinds(workload: &mut Value) {
     }
 }
 
-/// The keys of one table, for the reference.
+/// The keys of one table, for the reference of experiment files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Section {
     /// Name of the table as written in a file: `[network]`.
@@ -85,7 +85,7 @@ pub struct Section {
     pub about: String,
     /// Keys of the table, by name.
     pub keys: Vec<Key>,
-    /// Names of the keys that the table shares with `[network]`, whose values are the defaults.
+    /// Names of the keys that the table shares with `[network]`, from which their default values are taken.
     pub inherited: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct Section {
 pub struct Key {
     /// Name of the key.
     pub name: String,
-    /// Type of the value: a time, a table, one of several words.
+    /// Description of the value's type, such as a time, a table, or one of several words.
     pub value: String,
     /// Description of the key, with the default.
     pub about: String,
@@ -102,7 +102,7 @@ pub struct Key {
     pub is_required: bool,
 }
 
-/// The name of each table, by the type that reads it.
+/// The type that each table of an experiment file is read into, with the name of the table.
 const TABLE_NAMES: [(&str, &str); 26] = [
     ("NetworkSpec", "[network]"),
     ("Overrides", "[network.up], [network.down]: one direction"),
@@ -129,10 +129,10 @@ const TABLE_NAMES: [(&str, &str); 26] = [
     ("Transport", "transports = [{ … }]"),
     ("RequestMix", "[workload.mix]: of simco"),
     ("LogNormal", "[workload.size] of page, [workload.request] and [workload.reply] of rpc"),
-    ("SizesFile", "the same, with the sizes in a file"),
+    ("SizesFile", "[workload.size], [workload.request], [workload.reply]: sizes in a file"),
 ];
 
-/// Returns the reference of experiment files, table by table, from the same types.
+/// Returns the reference of experiment files, table by table. It is generated from the same types as the schema.
 pub fn reference() -> Vec<Section> {
     let schema = schema();
     let definitions = &schema["definitions"];
@@ -154,7 +154,7 @@ pub fn reference() -> Vec<Section> {
     all
 }
 
-/// The keys whose values can be tables but never lists.
+/// The keys of experiment files whose values can be tables.
 #[derive(Debug, Default)]
 pub(crate) struct TableKeys {
     /// Keys whose value may be a table, and is never a list.
@@ -163,7 +163,7 @@ pub(crate) struct TableKeys {
     pub(crate) named_tables: BTreeSet<String>,
 }
 
-/// Returns the table keys of experiment files.
+/// Returns the keys of experiment files whose values can be tables.
 pub(crate) fn table_keys() -> &'static TableKeys {
     static KEYS: LazyLock<TableKeys> = LazyLock::new(|| {
         let schema = schema();
@@ -195,14 +195,16 @@ impl TableKeys {
     }
 }
 
-/// Returns the alternatives of a schema: itself, and each schema in its `anyOf` or `oneOf`, with references resolved.
+/// Returns the schemas that a value may match: the schema itself, and each schema in its `anyOf` or `oneOf`, with
+/// references resolved.
 fn alternatives<'s>(schema: &'s Value, definitions: &'s Value) -> Box<dyn Iterator<Item = &'s Value> + 's> {
     let schema = resolved(schema, definitions);
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
     Box::new(std::iter::once(schema).chain(choices.flat_map(|choice| alternatives(choice, definitions))))
 }
 
-/// Returns the section of a table; if the table has several variants, with the keys of all.
+/// Returns the section of a table. If the table has several variants, the section contains the keys of all
+/// variants.
 fn section(schema: &Value, table: String, definitions: &Value) -> Section {
     let choices = ["anyOf", "oneOf"].into_iter().filter_map(|choices| schema[choices].as_array()).flatten();
     let forms = [schema].into_iter().chain(choices.map(|form| resolved(form, definitions)));
@@ -235,7 +237,7 @@ fn keys(table: &Value, definitions: &Value) -> Vec<Key> {
     .collect()
 }
 
-/// Returns the first paragraph of a description, as one line.
+/// Returns the first paragraph of a schema's description, as one line.
 fn first_paragraph(schema: &Value) -> String {
     let whole = schema["description"].as_str().unwrap_or_default();
     whole.split("\n\n").next().unwrap_or_default().replace('\n', " ")

@@ -20,16 +20,17 @@ pub struct Shard {
     part_number: usize,
 }
 
-/// The largest number of parts; more are considered a mistake.
+/// The largest number of parts; a larger number is considered a mistake.
 const MAX_PARTS: usize = 100_000;
 
 /// The runs that belong to one part of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ShardRuns {
-    /// Points of which this part has all repetitions, because the number of repetitions depends on the first results.
+    /// The points of which this part contains all repetitions. The number of their repetitions depends on the first
+    /// results, so that they cannot be divided.
     points: BTreeSet<PointId>,
     runs: BTreeSet<RunKey>,
-    /// The approximate processor time, in µs, for the smallest number of repetitions.
+    /// The approximate processor time of the runs, in µs, with the smallest number of repetitions.
     work: u64,
 }
 
@@ -40,7 +41,7 @@ enum Unit {
 }
 
 impl Shard {
-    /// Returns all shards of a division into this many parts.
+    /// Returns all shards of a plan that is divided into this many parts.
     pub fn all(part_count: usize) -> impl Iterator<Item = Self> {
         (1..=part_count.min(MAX_PARTS)).map(move |part_number| Self { part_count, part_number })
     }
@@ -68,8 +69,9 @@ impl ShardRuns {
     }
 }
 
-/// Divides the runs into parts of about equal processor time: the longest first, each to the part with the smallest sum so far. The
-/// division depends only on the points, so each machine computes the same one.
+/// Divides the runs into parts of about equal processor time: takes the longest run first, and adds each run to the
+/// part with the smallest sum so far. The division depends only on the points, so that each machine computes the same
+/// one.
 pub(crate) fn divide_runs(points: &[Point], part_count: usize) -> Vec<ShardRuns> {
     let mut units = units(points);
     units.sort_by_key(|(work, _)| Reverse(*work));

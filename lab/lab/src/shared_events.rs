@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::point::Point;
 
-/// The smallest number of events in a shared list; a reference to a shorter list would be longer than the list.
+/// The smallest number of events in a list that is stored separately. For a shorter list the reference would be
+/// longer than the list.
 const MIN_EVENTS: usize = 16;
 
-/// A list of events, and the points whose networks have it.
+/// A list of events, and the points whose networks contain it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SharedEvents {
     /// Indices of the points that share the events.
@@ -36,7 +37,7 @@ pub(crate) fn extract(points: &mut [Point]) -> Vec<SharedEvents> {
     all
 }
 
-/// Moves the lists back into their points.
+/// Moves the shared lists back into their points.
 pub(crate) fn restore(points: &mut [Point], all: Vec<SharedEvents>) {
     for SharedEvents { points: indices, events } in all {
         for index in indices {

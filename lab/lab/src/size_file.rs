@@ -5,7 +5,8 @@ use hol_workloads::{Sizes, SizesFile};
 use crate::error::InputError;
 use crate::source::Source;
 
-/// Replaces sizes that are given as the name of a file by the sizes in the file. `refuse` creates an error at the key.
+/// Replaces the name of a file of message sizes by the sizes in the file. `refuse` creates an error at the position of
+/// the key.
 pub(crate) fn read(
     sizes: &mut Sizes,
     source: &Source,

@@ -27,7 +27,7 @@ use crate::topology;
 /// The name of standard input in messages.
 const STDIN_NAME: &str = "<stdin>";
 
-/// The largest file that an experiment may name, in octets.
+/// The largest size of a file that an experiment names, in octets.
 const LONGEST_FILE: u64 = 64 << 20;
 
 /// An experiment file and its overrides.
@@ -36,19 +36,19 @@ pub struct Source {
     name: String,
     text: String,
     overrides: Vec<Override>,
-    /// The directory of the files that it names.
+    /// The directory to which the names of files in the experiment are relative.
     directory: Option<PathBuf>,
     /// Built-in files, by name.
     files: Vec<(String, String)>,
-    /// The network of its topology, as TOML.
+    /// The network that the experiment's topology script defines, as TOML.
     network: OnceLock<String>,
-    /// Whether the text was generated from the traffic of a script, which each repetition plays as a whole.
+    /// Whether the text was generated from the traffic of a script. Each repetition then plays the whole traffic.
     plays_script: bool,
     /// The resources of this machine that the experiment may use.
     permission: Permission,
-    /// The SHA-256 of each file that was read because the experiment names it, by name.
+    /// The SHA-256 of each file that the experiment names and that has been read, by name.
     read: Arc<Mutex<BTreeMap<String, String>>>,
-    /// The total size of these files in octets, each counted as often as a point has read it.
+    /// The total size of the files in `read`, in octets. A file counts each time a point reads it.
     octets_read: Arc<AtomicUsize>,
 }
 
@@ -58,7 +58,8 @@ struct Override {
     /// The option as the user wrote it, for messages.
     origin: String,
     path: Vec<String>,
-    /// `key = value` after as many blanks as the preceding texts have octets, so that a span identifies the override.
+    /// The override as `key = value`. It is preceded by as many blanks as the preceding texts have octets, so that a
+    /// span in the error of the parser identifies the override.
     document: String,
     start: usize,
 }
@@ -81,7 +82,8 @@ impl Source {
         }
     }
 
-    /// Reads an experiment from a file; `-` is standard input, with files relative to the working directory.
+    /// Reads an experiment from a file. If `path` is `-`, reads standard input; files that the experiment names
+    /// are then relative to the working directory.
     pub fn read(path: &Path) -> Result<Self, LabError> {
         if path == Path::new("-") {
             let text = io::read_to_string(io::stdin())
@@ -110,12 +112,12 @@ impl Source {
         Ok(Self { directory, ..Self::new(path.display().to_string(), text) })
     }
 
-    /// Returns the experiment in an ns script: its `#hol` lines, or else its traffic.
+    /// Returns the experiment in an ns script: that in its `#hol` lines or, if there are none, its traffic.
     pub fn of_script(name: &str, text: &str, permission: &Permission) -> Result<Self, InputError> {
         Self::new(name, "").with_permission(permission.clone()).with_script(text)
     }
 
-    /// Returns this source with the experiment of an ns script, which keeps the name and the directory.
+    /// Returns this source with the experiment of an ns script as its text; name and directory stay the same.
     fn with_script(self, text: &str) -> Result<Self, InputError> {
         let name = self.name.clone();
         let script = self.read_script(&name, text, Path::new(""))?;
@@ -129,7 +131,8 @@ impl Source {
         Ok(source)
     }
 
-    /// Reads a script; files that it includes are relative to `directory`, which is relative to the directory of the experiment.
+    /// Parses a script. Files that it includes are relative to `directory`, which is relative to the directory of the
+    /// experiment.
     pub fn read_script(&self, name: &str, text: &str, directory: &Path) -> Result<Script, InputError> {
         let files = |file: &str| self.read_file(&directory.join(file).to_string_lossy());
         let script = Script::read_with(name, text, &files, &|network| self.permission.check_network(network));
@@ -167,8 +170,7 @@ impl Source {
         &self.name
     }
 
-    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes; error messages name
-    /// `origin`.
+    /// Overrides the dotted `key`. `value` is TOML, or text that needs no quotes. Error messages name `origin`.
     pub fn set(&mut self, origin: &str, key: &str, value: &str) -> Result<(), InputError> {
         let refuse = |problem: String| InputError { place: origin.to_owned(), problem };
         let path = key_path(key)
@@ -183,9 +185,9 @@ impl Source {
         Ok(())
     }
 
-    /// Returns whether the number of messages in the text applies to each repetition. This is so if the text
-    /// is the traffic of a script, which each repetition plays as a whole, and if the command line sets no
-    /// number.
+    /// Returns whether the number of messages in the text is for each repetition. This is the case if the text was
+    /// generated from the traffic of a script, which each repetition plays as a whole, and if the command line
+    /// sets no number.
     pub(crate) fn has_messages_per_repetition(&self) -> bool {
         self.plays_script && !self.is_set(&["messages".to_owned()])
     }
@@ -215,7 +217,8 @@ impl Source {
         Ok(table)
     }
 
-    /// Writes the number of messages of all repetitions, which is the only one that an experiment file has.
+    /// Multiplies the number of messages by the number of repetitions if it is for one repetition, because an
+    /// experiment file contains the number for all repetitions.
     fn multiply_messages(&self, table: &mut toml::Table) -> Result<(), InputError> {
         let axes = ["sweep", "zip"].into_iter().filter_map(|kind| table.get(kind));
         let groups = axes.flat_map(|axes| axes.as_array().map_or(std::slice::from_ref(axes), Vec::as_slice));
@@ -243,7 +246,7 @@ impl Source {
         key_path(key).is_some_and(|path| self.overrides.iter().any(|set| path.starts_with(&set.path)))
     }
 
-    /// Returns whether the command line sets `path`, which then is not swept.
+    /// Returns whether the command line sets the key `path`; the key is then not swept.
     pub(crate) fn is_set(&self, path: &[String]) -> bool {
         self.overrides.iter().any(|o| o.path == path)
     }
@@ -290,7 +293,7 @@ impl Source {
         Ok(None)
     }
 
-    /// Returns the statements of the script that have no effect: where, what, and why.
+    /// Returns the statements of the script that hol ignores: where each is, what it is, and why it has no effect.
     pub(crate) fn ignored_statements(&self) -> Result<Vec<String>, InputError> {
         let Some((_, script)) = self.script()? else { return Ok(Vec::new()) };
         let mut ignored: Vec<String> = script.ignored.iter().map(ToString::to_string).collect();
@@ -322,13 +325,15 @@ impl Source {
         read.into_iter().map(|(name, hash)| (path(name), hash)).chain([own]).collect()
     }
 
-    /// Returns the files of the project that have been read because the experiment names them, without `project:`.
+    /// Returns the names, without `project:`, of the files in the project that the experiment names and that have
+    /// been read.
     pub fn project_files(&self) -> Vec<String> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.keys().filter_map(|name| Some(name.strip_prefix(PROJECT_PREFIX)?.to_owned())).collect()
     }
 
-    /// Returns the text of a file that the experiment names: relative to the experiment file, or `project:PATH` in its project.
+    /// Returns the text of a file that the experiment names. The name is relative to the experiment file, or it is
+    /// `project:PATH` for a file of the project.
     pub(crate) fn read_file(&self, name: &str) -> Result<String, String> {
         let text = match self.files.iter().find(|(known, _)| known == name) {
             Some((_, text)) => {
@@ -342,13 +347,14 @@ impl Source {
         Ok(text)
     }
 
-    /// Stores the digest of a file; the first reading counts, because every point of a sweep reads it again.
+    /// Stores the digest of a file that was read. If the file is read again, as by each point of a sweep, the
+    /// first digest is kept.
     fn record(&self, name: &str, content: &[u8]) {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.entry(name.to_owned()).or_insert_with(|| sha256(content));
     }
 
-    /// Stores the digest of a file for a program, which may be large: it is hashed in parts, once.
+    /// Stores the digest of a file of a program. The file may be large, so it is hashed in parts, and only once.
     fn note_file(&self, name: &str, path: &Path) -> io::Result<()> {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if !read.contains_key(name) {
@@ -388,7 +394,8 @@ impl Source {
         Ok(text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned))
     }
 
-    /// Returns the path of a file that is named as `project:PATH`: in its project, or in the directory `project` next to the experiment.
+    /// Returns the path of a file that is named as `project:PATH`. It is in the project's directory or, if none is set,
+    /// in the directory `project` next to the experiment file.
     fn project_file(&self, name: &Path) -> Option<Result<PathBuf, String>> {
         let beside = || self.directory.as_deref().map(|directory| directory.join("project"));
         project_file(name, self.permission.project.clone().or_else(beside).as_deref())
@@ -421,18 +428,19 @@ impl Source {
             .map_err(|e| format!("{}: {e}; paths are relative to {}", whole.display(), self.place_of_files()))
     }
 
-    /// Returns what the paths of files are relative to, as a part of a message.
+    /// Returns, as a part of a message, the directory to which the paths of files are relative.
     fn place_of_files(&self) -> &'static str {
         let is_file = !self.text.is_empty() && self.name != STDIN_NAME;
         if is_file { "the experiment file" } else { "the working directory" }
     }
 
-    /// Creates an error at `span`.
+    /// Creates an error at the position `span`.
     pub(crate) fn error(&self, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         InputError { place: self.place(span.start), problem: problem.into() }
     }
 
-    /// Creates an error about a dotted key: at the command-line option if that has set the key, otherwise at `span`.
+    /// Creates an error about a dotted key. Its position is the command-line option if that has set the key,
+    /// otherwise `span`.
     pub(crate) fn error_of(&self, key: &str, span: &Range<usize>, problem: impl Into<String>) -> InputError {
         let path = key_path(key).unwrap_or_default();
         match self.overrides.iter().rfind(|set| set.path.starts_with(&path)) {
@@ -459,8 +467,8 @@ impl Source {
     }
 }
 
-/// Returns the text of a file. If the file is not text, the error continues a sentence that begins with the
-/// file's name; it names the tool that writes such files, if that is known.
+/// Converts the content of a file to text. If it is not text, the error is the end of a sentence that begins with
+/// the file's name; if possible, it says which tool writes such files.
 pub fn text_from_octets(octets: Vec<u8>) -> Result<String, &'static str> {
     String::from_utf8(octets).map_err(|wrong| {
         describe_other_tool(wrong.as_bytes()).unwrap_or("is not UTF-8 text; save it as UTF-8")

@@ -9,18 +9,20 @@ use crate::point::Point;
 use crate::point_result::PointResult;
 use crate::run_result::{EndpointCounters, RunResult};
 
-/// The allowance for delayed acknowledgements in the timeout of stacks without a minimum RTO, such as QUIC (RFC 9002
-/// section 6.2).
+/// The time for delayed acknowledgements that the timeout includes in stacks without a minimum RTO, such as QUIC
+/// (RFC 9002 section 6.2).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 impl PointResult {
-    /// Returns by how much the mean response time may rise through timeouts that did not occur in the point's runs. Zero if no packet can
-    /// be lost, if lost packets are not retransmitted, or if the world does not count timeouts.
+    /// Returns by how much the true mean response time may exceed the measured one because of timeouts that are too
+    /// rare to have occurred in the runs. Zero if no packet can be lost, if lost packets are not retransmitted, or if
+    /// the world does not count timeouts.
     pub fn allowance(&self) -> Allowance {
         self.timeout_counts().map_or(Allowance::default(), |stalls| stalls.allowance())
     }
 
-    /// Returns the timeouts of all runs; `None` if timeouts are impossible or not counted.
+    /// Returns the numbers of timeouts in all runs, and the effect of a timeout; `None` if timeouts are impossible
+    /// or not counted.
     pub fn timeout_counts(&self) -> Option<TimeoutCounts> {
         let counts: Vec<&EndpointCounters> =
             self.runs.iter().map(|run| run.counts.as_ref()).collect::<Option<_>>()?;
@@ -40,7 +42,7 @@ impl PointResult {
         })
     }
 
-    /// Returns the numbers of timeouts and backoffs of all runs, if they are counted.
+    /// Returns the total numbers of timeouts and of backoffs in all runs; `None` if they are not counted.
     pub fn timeouts(&self) -> Option<[u64; 2]> {
         let of = |run: &RunResult| {
             let counts = run.counts.as_ref()?;
@@ -52,12 +54,13 @@ impl PointResult {
 }
 
 impl Point {
-    /// Returns whether no random loss is configured, so that only a full queue drops packets. False for networks with named nodes.
+    /// Returns whether the network has no random loss, so that only a full queue drops packets. False for networks with
+    /// named nodes.
     pub fn has_only_queue_loss(&self) -> bool {
         self.network.nodes.is_empty() && !self.names_loss()
     }
 
-    /// Returns whether packets are lost at random.
+    /// Returns whether the network has random loss.
     fn names_loss(&self) -> bool {
         let loses =
             |settings: &Settings| !matches!(settings.loss, LossSpec::Independent(ratio) if ratio.is_zero());
@@ -65,7 +68,8 @@ impl Point {
     }
 }
 
-/// Returns how long a first timeout stalls a stream: the minimum RTO, and a round trip until the retransmission is acknowledged.
+/// Returns for how long a first timeout stalls a stream: the minimum RTO, plus a round trip until the retransmission is
+/// acknowledged.
 fn stall(point: &Point) -> Duration {
     let [up, down] = point.network.directions();
     let round_trip = up.delay + down.delay;

@@ -26,7 +26,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a result directory, or continues one of the same experiment; returns the runs in it.
+    /// Creates a result directory, or continues a directory of the same experiment. Also returns the runs that are
+    /// already in the directory.
     pub fn open(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match existing_or_new(dir)? {
             Some(old) => {
@@ -46,13 +47,14 @@ impl Store {
         existing_or_new(dir)
     }
 
-    /// Continues a directory of any experiment: its runs count for every point that has the same settings.
+    /// Continues a directory that may belong to another experiment. Its runs count for every point with the same
+    /// settings.
     pub fn extend(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         existing_or_new(dir)?;
         Self::begin(dir, manifest)
     }
 
-    /// Continues a directory of the same experiment; the runs of any other are deleted.
+    /// Continues a directory of the same experiment; in a directory of another experiment, deletes the runs.
     pub fn open_or_replace(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         match existing_or_new(dir)? {
             Some(old) if old.describes_same_runs(&manifest) => Self::attach(dir, old),
@@ -65,13 +67,13 @@ impl Store {
         }
     }
 
-    /// Writes the manifest, and continues with the runs that exist.
+    /// Writes the manifest, and continues with the runs that are already in the directory.
     fn begin(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         write_atomically(&dir.join(MANIFEST_FILE), manifest.to_json().as_bytes())?;
         Self::attach(dir, manifest)
     }
 
-    /// Locks the journal and reads it.
+    /// Locks the journal and reads the runs in it.
     fn attach(dir: &Path, manifest: Manifest) -> Result<(Self, RunResults), LabError> {
         let path = dir.join(JOURNAL_FILE);
         let journal = OpenOptions::new().create(true).append(true).open(&path);
@@ -93,8 +95,8 @@ impl Store {
         &self.manifest
     }
 
-    /// Appends a run to the journal as one line, written at once. A failed run has a log file until a later attempt
-    /// succeeds.
+    /// Appends a run to the journal, in one line that is written at once. A failed run also gets a log file, which
+    /// is removed when a later attempt succeeds.
     pub fn append(&mut self, ended: EndedRun<'_>) -> Result<(), LabError> {
         let line = match ended {
             Ok(run) => {
@@ -106,7 +108,7 @@ impl Store {
                 serde_json::to_string(run)
             }
         };
-        let line = line.expect("a run is JSON") + "\n";
+        let line = line.expect("a run can be serialised") + "\n";
         let written = self.journal.write_all(line.as_bytes());
         written.map_err(|e| LabError::file("write", &self.dir.join(JOURNAL_FILE), e))
     }
@@ -118,7 +120,7 @@ impl Store {
         write_atomically(&self.dir.join(FailedRun::log_file(run.key)), text.as_bytes())
     }
 
-    /// Returns where records, time series and program files go, according to the manifest.
+    /// Returns the destination of records, time series and program files according to the manifest.
     pub fn archive(&self) -> Archive {
         Archive::of(&self.dir, &self.manifest)
     }
@@ -154,7 +156,7 @@ pub(crate) fn load(dir: &Path) -> Result<(Manifest, RunResults), LabError> {
     Ok((manifest, finished))
 }
 
-/// Writes a file atomically: under another name, then renamed.
+/// Writes a file atomically: writes it under another name, then renames it.
 pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), LabError> {
     let mut name = path.file_name().expect("a file has a name").to_owned();
     name.push(".part");
@@ -172,8 +174,8 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), LabErr
     })
 }
 
-/// Returns the manifest of a directory; `None` if the directory is new. Creates the directory if it does not exist, and refuses one with
-/// other contents.
+/// Returns the manifest of a directory; `None` if the directory is new. Creates the directory if it does not exist. A
+/// directory with other contents is an error.
 fn existing_or_new(dir: &Path) -> Result<Option<Manifest>, LabError> {
     fs::create_dir_all(dir).map_err(|e| LabError::file("create", dir, e))?;
     if dir.join(MANIFEST_FILE).exists() {
@@ -205,7 +207,7 @@ fn read_manifest(dir: &Path) -> Result<Manifest, LabError> {
         .map_err(|e| damaged(e.line().max(1), format!("{e}; use the version of hol that wrote the file")))
 }
 
-/// Returns the runs of a journal, and the length of its complete lines.
+/// Returns the runs in a journal, and the length of its complete lines in octets.
 fn read_journal(path: &Path) -> Result<(RunResults, u64), LabError> {
     let (mut finished, mut whole) = (RunResults::default(), 0);
     let unread = |e| LabError::file("read", path, e);

@@ -7,12 +7,12 @@ use crate::experiment::Experiment;
 use crate::origin::sha256;
 use crate::source::Source;
 
-/// A study's files: name and text, in order of name.
+/// The files of a study: name and text of each, in order of name.
 type Files = &'static [(&'static str, &'static str)];
 
 include!(concat!(env!("OUT_DIR"), "/studies.rs"));
 
-/// TOML files of a study that are not experiments.
+/// TOML files of a study that are not experiment files.
 const NOT_EXPERIMENTS: [&str; 2] = ["claims.toml", "figures.toml"];
 
 /// The reproduction of a published evaluation.
@@ -33,7 +33,7 @@ impl Study {
         STUDIES.iter().map(|(name, files)| (*name, title(name, files)))
     }
 
-    /// Reads the study called `name`; with `quick`, a twentieth of the messages.
+    /// Reads the study called `name`. If `quick`, its experiments have a twentieth of their messages.
     pub fn load(name: &str, quick: bool) -> Result<Self, LabError> {
         let Some((name, files)) = STUDIES.iter().find(|(known, _)| *known == name) else {
             let known = Self::all().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
@@ -64,7 +64,7 @@ pub(crate) fn hashes(name: &str) -> BTreeMap<String, String> {
     files.iter().map(|(file, text)| (format!("studies/{name}/{file}"), sha256(text.as_bytes()))).collect()
 }
 
-/// Returns the heading of README.md.
+/// Returns the title of a study: the heading of its README.md.
 fn title(name: &'static str, files: Files) -> &'static str {
     let heading = text(files, "README.md").and_then(|readme| readme.lines().next());
     heading.map_or(name, |line| line.trim_start_matches(['#', ' ']))

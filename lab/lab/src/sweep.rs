@@ -14,7 +14,7 @@ use crate::run_result::RunResult;
 use crate::run_results::RunResults;
 use crate::stopwatch::Stopwatch;
 
-/// The number of failed runs after which the sweep ends if none has been completed.
+/// The number of failed runs after which the sweep ends, if no run has been completed by then.
 const MAX_FAILURES: u64 = 20;
 
 /// Interval of progress reports while a run continues, in s.
@@ -23,30 +23,30 @@ const REPORT_INTERVAL: f64 = 2.0;
 /// The result of a run, or its failure.
 pub type EndedRun<'r> = Result<&'r RunResult, &'r FailedRun>;
 
-/// How far the runs of a plan have progressed.
+/// The progress of the runs of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Number of runs that have ended.
     pub runs: u64,
-    /// Number of runs needed, as known so far.
+    /// Number of runs that are needed, as far as is known.
     pub runs_wanted: u64,
-    /// Number of runs that failed, which `runs` includes.
+    /// Number of runs that failed; `runs` includes them.
     pub failed: u64,
     /// Number of settled messages, including messages of runs in progress.
     pub messages: u64,
-    /// Number of messages in all runs needed, as known so far.
+    /// Number of messages in all runs that are needed, as far as is known.
     pub messages_wanted: u64,
     /// Approximate processor time of the completed work, in µs.
     pub work: u64,
-    /// Approximate processor time of all runs needed, as known so far, in µs.
+    /// Approximate processor time of all runs that are needed, as far as is known, in µs.
     pub work_wanted: u64,
 }
 
-/// A report of a thread about its run.
+/// A report of a thread about the run that it performs.
 enum RunReport {
     /// The run has progressed by this step.
     Progressed(Step),
-    /// The run has ended; the remaining step and its result.
+    /// The run has ended; contains the remaining step and the result.
     Ended(Step, Result<Box<RunResult>, FailedRun>),
     /// The run was interrupted.
     Interrupted,
@@ -61,10 +61,10 @@ struct Step {
 
 /// Performs the runs of `plan` that are not in `finished`, on `threads` threads.
 ///
-/// `stop` ends the work, and interrupts runs that can be interrupted. The records of each run go to the
-/// `archive`. `done` is called on this thread with each result, in the order in which runs end; results do
-/// not depend on that order. It is also called without a result when a run has progressed. Its last argument
-/// holds the runs that ended before. A failed run is not repeated.
+/// If `stop` becomes true, ends, and interrupts runs that can be interrupted. The records of each run go to the
+/// `archive`. `done` is called on the calling thread with each result, in the order in which runs end, and without
+/// a result when a run has progressed; its last argument contains the runs that ended before. Results do not
+/// depend on the order in which runs end. A failed run is not repeated.
 pub fn execute(
     plan: &Plan,
     finished: &mut RunResults,
@@ -119,7 +119,8 @@ pub fn execute(
     }
 }
 
-/// Performs a run and reports its progress every few ten thousand messages, or every few seconds if no message is settled.
+/// Performs a run. Reports its progress after every few ten thousand messages or, while no message is settled, every
+/// few seconds.
 fn run_and_report(
     job: Job<'_>,
     archive: &Archive,
@@ -165,12 +166,13 @@ impl Progress {
 }
 
 impl Step {
-    /// Returns the part of this step for `messages` messages, and the corresponding share of its work.
+    /// Returns the part of this step that consists of `messages` messages and the corresponding share of the
+    /// processor time.
     fn part(self, messages: u64) -> Self {
         Self { messages, work: (self.work as f64 * messages as f64 / self.messages as f64) as u64 }
     }
 
-    /// Returns the remainder of this step after a part.
+    /// Returns what remains of this step without `part`.
     fn after(self, part: Self) -> Self {
         let Self { messages, work } = part;
         Self { messages: self.messages.saturating_sub(messages), work: self.work.saturating_sub(work) }

@@ -17,7 +17,7 @@ pub(crate) fn rows(points: &[PointResult]) -> Vec<Row> {
     points.iter().map(row).collect()
 }
 
-/// Returns the row of a point as an object, as in points.json.
+/// Returns the row of a point as a JSON object, as in points.json.
 pub fn row_as_json(result: &PointResult) -> Map<String, Value> {
     row(result).into_iter().collect()
 }
@@ -105,13 +105,13 @@ fn row(result: &PointResult) -> Row {
     row
 }
 
-/// Returns an array of objects, one per line.
+/// Returns rows as a JSON array of objects, one object per line.
 pub fn json(rows: Vec<Row>) -> String {
     let rows = rows.into_iter().map(|row| Value::Object(row.into_iter().collect::<Map<_, _>>()).to_string());
     format!("[\n{}\n]\n", rows.collect::<Vec<_>>().join(",\n"))
 }
 
-/// Returns a header and one line per row; a column that a row lacks is empty.
+/// Returns rows as CSV: a header, and one line per row. If a row lacks a column, its cell is empty.
 pub fn csv(rows: &[Row]) -> String {
     let mut columns: Vec<&str> = Vec::new();
     for (at, name) in rows.iter().flat_map(|row| row.iter().map(|(name, _)| name.as_str()).enumerate()) {
@@ -135,7 +135,7 @@ pub fn csv(rows: &[Row]) -> String {
     String::from_utf8(octets).expect("cells are text")
 }
 
-/// Returns the text of a cell before quoting.
+/// Returns the text of a CSV cell before quoting.
 fn cell(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),

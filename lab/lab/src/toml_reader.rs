@@ -29,7 +29,7 @@ impl ReadError {
         self.span.clone()
     }
 
-    /// Adds a position to an error without a position, so that the innermost position is kept.
+    /// Sets the position of an error that has none yet. The error thus has the position of the innermost value.
     fn with_position(mut self, span: &Range<usize>) -> Self {
         self.span.get_or_insert_with(|| span.clone());
         self
@@ -56,7 +56,7 @@ impl de::Error for ReadError {
     }
 }
 
-/// Reads a whole document.
+/// Parses a whole TOML document.
 ///
 /// # Errors
 /// If the text is not TOML, or if its values do not match the type.
@@ -77,11 +77,11 @@ enum Node<'de> {
     Table(&'de DeTable<'de>),
     /// A key, or the name of an enum's variant.
     Text(&'de str),
-    /// The start or the end of a span, in octets, for [`Spanned`].
+    /// The start or the end of a span, in octets, which [`Spanned`] reads.
     Offset(usize),
 }
 
-/// A node and its position.
+/// A part of a document, and its position.
 struct Reader<'de> {
     node: Node<'de>,
     span: Range<usize>,
@@ -103,7 +103,7 @@ impl<'de> Reader<'de> {
         Entries { rest: table.iter().map(entry).collect::<Vec<_>>().into_iter(), value: None }
     }
 
-    /// Returns the three fields that [`Spanned`] expects: its start, its end and the value.
+    /// Returns the three fields that [`Spanned`] expects: the start and the end of the span, and the value.
     fn spanned(self, fields: &'static [&'static str]) -> Entries<'de> {
         let span = self.span.clone();
         let at = |node| Self { node, span: span.clone() };
@@ -165,7 +165,8 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Rejects a list in place of a table: its values would be assigned to the keys in order.
+    /// Returns an error for a list in place of a table. Otherwise the values in the list would be assigned to the
+    /// keys of the table in order.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -233,7 +234,7 @@ fn unexpected(node: Node<'_>) -> de::Unexpected<'_> {
     }
 }
 
-/// The remaining entries of a table.
+/// The entries of a table that have not been deserialized yet.
 struct Entries<'de> {
     rest: vec::IntoIter<(Reader<'de>, Reader<'de>)>,
     value: Option<Reader<'de>>,
@@ -256,7 +257,7 @@ impl<'de> de::MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// The remaining elements of a list.
+/// The elements of a list that have not been deserialized yet.
 struct Elements<'de>(vec::IntoIter<Reader<'de>>);
 
 impl<'de> de::SeqAccess<'de> for Elements<'de> {

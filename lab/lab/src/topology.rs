@@ -14,7 +14,7 @@ use crate::dotted_key::{assign, with_span};
 /// The position of a mistake, and its description.
 type Mistake = (Range<usize>, String);
 
-/// Keys that only the script sets.
+/// Keys of `[network]` that an experiment with a script must not set, because the script sets them.
 const SCRIPT_KEYS: [&str; 6] = ["nodes", "links", "lans", "paths", "up", "down"];
 
 /// Returns the name of the script in `table`, and its position.
@@ -29,12 +29,13 @@ pub(crate) fn script_name(table: &DeTable<'_>) -> Result<Option<Spanned<String>>
     }
 }
 
-/// Returns the script as the text of a `[network]` table.
+/// Returns the network of the script as the text of a `[network]` table.
 pub(crate) fn network_text(script: &Script) -> String {
     toml::to_string(&script.network).expect("a network is a table")
 }
 
-/// Merges the script's network, with every position at `span`, into the network of `table`, whose keys take precedence.
+/// Merges the script's network into the network of `table`, whose keys take precedence. Every position in the script's
+/// network becomes `span`.
 pub(crate) fn merge<'s>(
     table: &mut DeTable<'s>,
     network: &'s str,
@@ -68,7 +69,7 @@ pub(crate) fn merge<'s>(
     Ok(())
 }
 
-/// Merges the keys of single links or LANs, by name, into the script's.
+/// Merges the keys that the experiment sets for single links or LANs into the script's network, by their names.
 fn refine<'s>(network: &mut DeTable<'s>, list: &str, own: DeValue<'s>) -> Result<(), Mistake> {
     let DeValue::Table(own) = own else { return Ok(()) };
     for (name, settings) in own {

@@ -18,9 +18,9 @@ use crate::link_tables::for_each_link;
 use crate::source::Source;
 
 /// Converts the network's trace to events, which become part of the point, so that the file is no longer needed. If the
-/// start is drawn for each run, the trace itself becomes part of the point. `written` is the experiment as its author
-/// wrote it: with the values of its axes, but without the settings of named paths. If the trace is an axis, other
-/// points may use the settings that it replaces.
+/// position at which a run starts is drawn for each run, the trace itself becomes part of the point. `written` is the
+/// experiment as its author wrote it: with the values of its axes, but without the settings of named paths. If the
+/// trace is an axis, other points may use the settings that it replaces.
 pub(crate) fn read_traces(
     network: &mut Spanned<NetworkSpec>,
     written: &DeTable<'_>,
@@ -71,7 +71,7 @@ pub(crate) fn read_traces(
     Ok(())
 }
 
-/// A setting that a trace can change, and whether an event changes it.
+/// A setting of a link that a trace can change, and a function that returns whether an event changes it.
 type Setting = (&'static str, fn(&EventSpec) -> bool);
 
 const SETTINGS: [Setting; 4] = [
@@ -81,7 +81,8 @@ const SETTINGS: [Setting; 4] = [
     ("loss", |event| event.loss.is_some()),
 ];
 
-/// Refuses a setting of a link that the events of a trace replace before the first packet: it would have no effect.
+/// Returns an error for a setting of a link that a trace replaces before the first packet, because the setting
+/// would have no effect.
 fn refuse_replaced_settings(
     events: &[EventSpec],
     written: &DeTable<'_>,
@@ -127,7 +128,7 @@ fn refuse_keys(
     Err(source.error(&span, problem))
 }
 
-/// Returns why a run cannot begin at `start` of the trace in the file `name`; `None` if it can.
+/// Returns why a run cannot begin at `start` in the trace from the file `name`; `None` if it can.
 fn why_unavailable(start: TraceStart, name: &str, trace: &TracePlayback) -> Option<String> {
     let end = trace.end();
     match start {
@@ -141,7 +142,7 @@ fn why_unavailable(start: TraceStart, name: &str, trace: &TracePlayback) -> Opti
     }
 }
 
-/// Reads the files of distributions; their numbers become part of the point.
+/// Reads the files of distributions. Their numbers become part of the point.
 pub(crate) fn read_distributions(
     network: &mut Spanned<NetworkSpec>,
     source: &Source,

@@ -11,8 +11,8 @@ use crate::error::InputError;
 use crate::source::Source;
 use crate::value_label::label;
 
-/// Returns whether a dotted key such as `sctp.rto_min` is an option of a transport: points of other transports do not
-/// have the key.
+/// Returns whether a dotted key such as `sctp.rto_min` sets an option of a transport. Points of other transports do
+/// not have such a key.
 pub fn is_transport_option(key: &str) -> bool {
     is_option(&key.split('.').map(str::to_owned).collect::<Vec<_>>())
 }
@@ -22,7 +22,7 @@ pub(crate) fn is_option(path: &[String]) -> bool {
     path.len() == 2 && ProtocolKind::ALL.into_iter().any(|kind| kind.name() == path[0])
 }
 
-/// Removes the options that the command line sets, and assigns them to the transports.
+/// Removes the transport options that the command line sets from `table`, and assigns them to the transports.
 pub(crate) fn apply_overrides(table: &mut DeTable<'_>, source: &Source) -> Result<(), InputError> {
     for kind in ProtocolKind::ALL {
         let is_set = |key: &str| source.is_set(&[kind.name().to_owned(), key.to_owned()]);
@@ -42,7 +42,7 @@ pub(crate) fn apply_overrides(table: &mut DeTable<'_>, source: &Source) -> Resul
     Ok(())
 }
 
-/// Sets an option of each transport of its kind.
+/// Sets an option for each transport of the kind to which the option belongs.
 pub(crate) fn assign(
     table: &mut DeTable<'_>,
     path: &[String],
@@ -74,7 +74,8 @@ pub(crate) fn assign(
     }
 }
 
-/// Returns the specification of a transport, which may also have a label.
+/// Returns the specification of a transport, such as `sctp:streams=8`; the transport may be a table that also has
+/// a label.
 fn spec(transport: &DeValue<'_>) -> Option<String> {
     match transport {
         DeValue::String(spec) => Some(spec.to_string()),
@@ -102,7 +103,7 @@ fn with_option(spec: &str, key: &str, value: &str) -> Result<String, String> {
     }
 }
 
-/// Returns the transport with this specification; its label stays the same.
+/// Returns the transport with another specification; its label stays the same.
 fn renamed<'s>(
     mut named: DeTable<'s>,
     transport: &DeValue<'_>,

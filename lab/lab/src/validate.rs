@@ -13,18 +13,18 @@ use crate::point::Point;
 use crate::repetitions::Repetitions;
 use crate::worlds::WorldName;
 
-/// Number of repetitions in the model for each one in the kernel: enough to make the model's own uncertainty negligible.
-/// A repetition in the kernel takes several hundred times as long.
+/// Number of repetitions in the model for each one in the kernel. With this number the model's own uncertainty is
+/// negligible. A repetition in the kernel takes several hundred times as long as one in the model.
 const MODEL_REPETITIONS: u32 = 10;
 
-/// Experiments in two worlds, point by point.
+/// The same experiments in two worlds, point by point.
 #[derive(Debug, Clone)]
 pub struct BothWorlds {
     /// The experiments in the kernel world.
     pub kernel: Vec<Experiment>,
     /// The same points in the same order in the model world, with more repetitions.
     pub model: Vec<Experiment>,
-    /// A description of each point that was left out, with the reason.
+    /// A description of each point that was left out, and the reason.
     pub refused: Vec<String>,
 }
 
@@ -49,7 +49,8 @@ impl BothWorlds {
 }
 
 impl Experiment {
-    /// Returns the experiment with another number of repetitions of the same length; the first repetitions stay the same.
+    /// Returns the experiment with another number of repetitions. The length of a repetition and the first repetitions
+    /// stay the same.
     pub fn with_repetitions(mut self, change: impl Fn(Repetitions) -> Repetitions) -> Self {
         for point in &mut self.points {
             let repetitions = change(point.repetitions);
@@ -65,7 +66,8 @@ impl Experiment {
 impl Point {
     /// Returns whether `key` has this `value` at the point; `None` if the point has no such key.
     ///
-    /// A key is `experiment`, `transport` (the label or the specification), or a swept key or its last part.
+    /// The key is `experiment`, `transport` (its value is the label or the specification), a swept key, or the
+    /// last part of a swept key.
     pub fn has_key_value(&self, key: &str, value: &str) -> Option<bool> {
         match key {
             "experiment" => Some(self.experiment == value),
@@ -80,7 +82,7 @@ impl Point {
 }
 
 impl Manifest {
-    /// Returns a manifest for runs that are only valid for this build, with the build in its version.
+    /// Makes the manifest valid only for this build of the program, by adding the build to its version.
     pub fn pinned_to_this_build(mut self) -> Result<Self, LabError> {
         let read = || std::env::current_exe().and_then(std::fs::read);
         let octets = read().map_err(|e: io::Error| LabError::file("read", Path::new("this program"), e))?;

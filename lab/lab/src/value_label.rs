@@ -3,8 +3,8 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Returns the value as text, such as `{max=15p,min=5p}`, `[3,7]` or `true`: a table's keys in alphabetical order, strings quoted only if
-/// ambiguous.
+/// Returns the value as text, such as `{max=15p,min=5p}`, `[3,7]` or `true`. The keys of a table are in alphabetical
+/// order, and strings are quoted only if they would be ambiguous.
 pub(crate) fn label(value: &DeValue<'_>) -> String {
     const PLAIN_CHARACTERS: &str = "._%/:+-";
     match value {

@@ -14,14 +14,14 @@ use crate::results::Results;
 use crate::run::{self, RunOutcome};
 use crate::run_result::RunResult;
 
-/// A run whose result has changed.
+/// A run that had another result when it was repeated.
 #[derive(Debug, Clone)]
 pub struct Difference {
     /// Point of the run.
     pub point: Point,
     /// The index of the repetition, from 0.
     pub repetition: u32,
-    /// The fields that differ; never empty.
+    /// The names of the fields that differ; never empty.
     pub fields: Vec<String>,
 }
 
@@ -31,8 +31,8 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Repeats all runs of [repeatable](check_repeatable) worlds, or `sample` of them spread evenly. Returns the
-/// number of repeated runs, and the runs that differ.
+/// Repeats all runs of [repeatable](check_repeatable) worlds or, with `sample`, this many of them, spread evenly.
+/// Returns the number of repeated runs, and the runs that differ.
 pub fn verify(
     results: &Results,
     sample: Option<usize>,
@@ -72,7 +72,7 @@ pub fn check_repeatable(results: &Results) -> Result<(), LabError> {
     }
 }
 
-/// Repeats one run and compares the results; `None` if it was interrupted.
+/// Repeats one run and compares the results; returns `None` if the run was interrupted.
 fn repeat(
     point: &Point,
     stored: &RunResult,
@@ -91,7 +91,7 @@ fn repeat(
     Ok(Some(difference.into_iter().collect()))
 }
 
-/// Returns the fields in which two results of one run differ.
+/// Returns the names of the fields in which two results of one run differ.
 pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
     let mut fields = Vec::new();
     compare("", &without_wall_time(stored), &without_wall_time(now), &mut fields);
@@ -102,11 +102,11 @@ pub(crate) fn differences(stored: &RunResult, now: &RunResult) -> Vec<String> {
 fn without_wall_time(run: &RunResult) -> Value {
     let run = RunResult { wall_s: 0.0, ..run.clone() };
     // Converted through text, which can represent sums beyond 64 bits.
-    let text = serde_json::to_string(&run).expect("a run is JSON");
+    let text = serde_json::to_string(&run).expect("a run can be serialised");
     serde_json::from_str(&text).expect("the text was just written")
 }
 
-/// Adds the names of the fields that differ.
+/// Compares two values of the field `name`, and adds the names of the fields that differ to `fields`.
 fn compare(name: &str, stored: &Value, now: &Value, fields: &mut Vec<String>) {
     match (stored, now) {
         (Value::Object(old), Value::Object(new)) => {

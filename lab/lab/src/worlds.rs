@@ -11,10 +11,10 @@ use hol_model::Model;
 use hol_scenario::{RunError, World};
 use serde::{Deserialize, Serialize};
 
-/// Creates a world of a family; the argument is the part of its name after the colon.
+/// Function that creates a world of a family. Its argument is the part of the world's name after the colon.
 type Make = fn(&str) -> Result<Arc<dyn World>, RunError>;
 
-/// Every family of worlds; the first is the default. A new family is a line here.
+/// All families of worlds; the first one is the default. To add a family, add a line here.
 const FAMILIES: [(&str, Make); 3] = [("model", |_| Ok(Arc::new(Model))), ("kernel", kernel), ("live", live)];
 
 fn kernel(release: &str) -> Result<Arc<dyn World>, RunError> {
@@ -50,8 +50,8 @@ impl WorldName {
         Self(if variant.is_empty() { family.to_owned() } else { format!("{family}:{variant}") })
     }
 
-    /// Returns the best world for programs. It is User-Mode Linux, in which computing takes no virtual time,
-    /// if its kernel was built, and otherwise the default kernel.
+    /// Returns the best world for programs: User-Mode Linux, in which computing takes no virtual time, if its
+    /// kernel has been built; otherwise the default kernel.
     pub fn of_programs() -> Self {
         Self::of("kernel", if Image::list().iter().any(Image::is_user_mode) { "uml" } else { "" })
     }
@@ -61,12 +61,12 @@ impl WorldName {
         *self == Self::default()
     }
 
-    /// Returns the name before the colon.
+    /// Returns the part of the name before the colon.
     pub fn family(&self) -> &str {
         self.0.split_once(':').map_or(self.0.as_str(), |(family, _)| family)
     }
 
-    /// Returns the name after the colon; empty if there is none.
+    /// Returns the part of the name after the colon; empty if there is no colon.
     pub fn variant(&self) -> &str {
         self.0.split_once(':').map_or("", |(_, variant)| variant)
     }

@@ -9,10 +9,10 @@ use hol_traffic::Unsupported;
 
 use crate::plain_network::{first_difference, names_only};
 
-/// The path that a scenario's flows cross.
+/// The path that all flows of a scenario cross, as a live world emulates it.
 #[derive(Debug, Default)]
 pub(crate) struct Bottleneck {
-    /// Properties of the path, in the direction from the measured client's side to the other side.
+    /// Properties of the path. Its direction `up` leads from the side of the measured client to the other side.
     pub(crate) network: NetworkSpec,
     /// The nodes on the measured client's side.
     client_side: BTreeSet<String>,
@@ -77,12 +77,12 @@ fn only_shaped(spec: &NetworkSpec) -> Result<usize, Unsupported> {
     }
 }
 
-/// Returns the two nodes of each flow: `from` and `to`.
+/// Returns the names of the two nodes of each flow.
 fn flow_ends(scenario: &Scenario) -> Vec<[&str; 2]> {
     scenario.flow_specs().map(|flow| flow.end_nodes()).collect()
 }
 
-/// Returns the nodes connected to the `from` of a link by the other links.
+/// Returns the nodes on the `from` side of a link: those that the other links connect to its `from` node.
 fn nodes_on_side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     let others = spec.links.iter().enumerate().filter(|(place, _)| *place != link);
     let links = others.map(|(_, LinkSpec { from, to, .. })| vec![from.as_str(), to.as_str()]);
@@ -102,9 +102,9 @@ fn nodes_on_side(spec: &NetworkSpec, link: usize) -> BTreeSet<&str> {
     }
 }
 
-/// Returns a network of this link alone; the keys of a link are also keys of a network.
+/// Returns a network that consists only of this link. The keys of a link are also keys of a network.
 fn network_of(link: &LinkSpec) -> NetworkSpec {
-    let mut keys = serde_json::to_value(link).expect("a link is plain data");
+    let mut keys = serde_json::to_value(link).expect("a link can be serialised");
     let table = keys.as_object_mut().expect("a link is a table");
     table.retain(|key, _| !["from", "to", "name", "addresses"].contains(&key.as_str()));
     serde_json::from_slice(keys.to_string().as_bytes()).expect("a network has the keys of a link")

@@ -13,14 +13,14 @@ use crate::host_properties::{self, loopback};
 use crate::plain_network::{first_difference, names_only};
 use crate::router::shaped_links;
 
-/// The path between the ends of flows.
+/// The path between the two ends of the flows in a live world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Path {
-    /// This machine's loopback interface.
+    /// The path is this machine's loopback interface.
     Loopback,
-    /// The unmodified network between two hosts.
+    /// The path is the unmodified network between two hosts.
     Between,
-    /// A router between two hosts, which shapes the path.
+    /// The path leads through a router, which emulates delay, loss and rate.
     Routed,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn check_supported(scenario: &Scenario, path: Path) -> Result<(), Run
     flows(scenario, path)
 }
 
-/// Checks that the path need not be shaped, or that a router shapes it.
+/// Checks that the path needs no emulation, or that a router emulates it.
 fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let spec = &scenario.network;
     if path == Path::Routed {
@@ -70,7 +70,7 @@ fn network(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     Err(unsupported_error(&format!("network.{key}"), why))
 }
 
-/// Checks that every flow's protocol is available with its options.
+/// Checks that every flow's protocol is available, with the options of the flow.
 fn flows(scenario: &Scenario, path: Path) -> Result<(), RunError> {
     let flow_parameters = flow_parameters(scenario, Seed(0), |_, _| loopback(scenario.network.ip));
     for parameters in &flow_parameters {

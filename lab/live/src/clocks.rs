@@ -3,7 +3,7 @@
 //! A query and its reply take a round trip; the reply contains two times of the other host. These lie between the two times of this host,
 //! so the offset is known to within half the round trip, even on asymmetric paths. RFC 5905 section 8
 
-/// The times of a query and its reply, in ns, each on the clock of its host.
+/// The times of a query and its reply, in ns. Each time is on the clock of the host where it was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClockComparison {
     /// The time at which this host sent the query.
@@ -17,13 +17,13 @@ pub(crate) struct ClockComparison {
 }
 
 impl ClockComparison {
-    /// Returns the time spent on the path, in ns.
+    /// Returns the round-trip time of query and reply in ns, without the time at the other host.
     pub(crate) fn round_trip(self) -> u64 {
         (self.reply_received_at - self.query_sent_at)
             .saturating_sub(self.reply_sent_at.saturating_sub(self.query_received_at))
     }
 
-    /// Returns by how much the other clock is ahead, in ns.
+    /// Returns by how much the other host's clock is ahead of this host's, in ns.
     fn offset(self) -> i128 {
         let [sent_at, received, sent, answered_at] =
             [self.query_sent_at, self.query_received_at, self.reply_sent_at, self.reply_received_at]
@@ -35,24 +35,24 @@ impl ClockComparison {
         self.query_sent_at.midpoint(self.reply_received_at)
     }
 
-    /// Returns the comparison with the shortest round trip, which spent the least time in queues.
+    /// Returns the comparison with the shortest round trip, because its packets spent the least time in queues.
     pub(crate) fn best(all: impl IntoIterator<Item = Self>) -> Option<Self> {
         all.into_iter().min_by_key(|one| one.round_trip())
     }
 }
 
-/// Two clocks, compared before and after a run.
+/// The two comparisons of this host's clock with another host's, before and after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
-    /// The comparison before the run.
+    /// The comparison of the clocks before the run.
     pub(crate) before: ClockComparison,
-    /// The comparison after the run.
+    /// The comparison of the clocks after the run.
     pub(crate) after: ClockComparison,
 }
 
 impl Clocks {
-    /// Converts a time of the other host to this host's clock, with an offset interpolated between the comparisons. The
-    /// result is at most the end of the last comparison.
+    /// Converts a time on the other host's clock to this host's clock. Interpolates the offset between the two
+    /// comparisons; the result is at most the end of the second comparison.
     pub(crate) fn local_time(&self, there: u64) -> u64 {
         let (first, last) = (self.before.offset(), self.after.offset());
         let passed = i128::from(there) - first - i128::from(self.before.middle());
@@ -61,23 +61,23 @@ impl Clocks {
         (i128::from(there) - offset).clamp(0, self.after.reply_received_at.into()) as u64
     }
 
-    /// Returns by how much the other clock was ahead before the run, in ns.
+    /// Returns by how much the other host's clock was ahead before the run, in ns.
     pub(crate) fn offset(&self) -> i64 {
         clamp_to_i64(self.before.offset())
     }
 
-    /// Returns by how much the other clock ran faster, in parts per 10⁹.
+    /// Returns by how much the other host's clock ran faster than this host's, in parts per 10⁹.
     pub(crate) fn drift(&self) -> i64 {
         let whole = i128::from(self.after.middle() - self.before.middle()).max(1);
         clamp_to_i64((self.after.offset() - self.before.offset()) * 1_000_000_000 / whole)
     }
 
-    /// Returns the maximum error of a converted time, in ns.
+    /// Returns the maximum error of a time converted to this host's clock, in ns.
     pub(crate) fn uncertainty(&self) -> u64 {
         self.before.round_trip().max(self.after.round_trip()).div_ceil(2)
     }
 
-    /// Returns the shortest round trip of the comparisons, in ns.
+    /// Returns the shorter one of the round trips of the two comparisons, in ns.
     pub(crate) fn round_trip(&self) -> u64 {
         self.before.round_trip().min(self.after.round_trip())
     }

@@ -19,10 +19,10 @@ use crate::session::send;
 
 const NO_RUN: &str = "a message about a run arrived, but no run is active";
 
-/// Maximum number of samples per control message.
+/// Maximum number of samples in a control message.
 const SAMPLES_PER_MESSAGE: usize = 1 << 16;
 
-/// The ends of flows that this host runs for one client, the host with the experiment.
+/// Runs the ends of flows on this host for one client: the host with the experiment.
 pub(crate) struct EndsService {
     outbox: Arc<Mutex<Outbox<TcpStream>>>,
     secret: Secret,
@@ -30,7 +30,7 @@ pub(crate) struct EndsService {
     ports: Option<Ports>,
     local_reports: ReportRouter,
     local_ends: Option<LocalEnds>,
-    /// The results of clients that have ended.
+    /// The results of the clients that have ended.
     ended: Vec<(usize, EndResult)>,
 }
 
@@ -99,7 +99,7 @@ impl EndsService {
         Ok(())
     }
 
-    /// Ends all local ends and returns their results.
+    /// Ends all clients and servers on this host, and returns their results.
     fn end_all(&mut self) -> Result<Vec<(usize, EndResult)>, String> {
         self.end_clients()?;
         let mut ends = self.local_ends.take().ok_or(NO_RUN)?;
@@ -107,7 +107,7 @@ impl EndsService {
         Ok([std::mem::take(&mut self.ended), servers].concat())
     }
 
-    /// Sends the samples of local senders, up to the maximum of a run.
+    /// Sends the samples of the senders on this host, up to the maximum for a run.
     fn send_samples(&self, ends: &[(usize, EndResult)]) -> Result<(), ControlError> {
         let all = ends.iter().flat_map(|(flow, half)| half.sender_samples().map(|seen| (*flow, seen)));
         let mut all = all.take(MAX_SAMPLES);

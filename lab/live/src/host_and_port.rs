@@ -46,17 +46,17 @@ impl fmt::Display for HostAndPort {
     }
 }
 
-/// What another host does for the experiment.
+/// The role of another host in a live run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HostRole {
-    /// The host has the other ends of flows.
+    /// The host runs the other ends of flows.
     Serves,
-    /// The host lies between both and shapes the path.
+    /// The host lies between the ends of the flows and emulates the path.
     Routes,
 }
 
 impl HostRole {
-    /// Returns the name of the role, which is also its flag.
+    /// Returns the name of the role, which is also the name of the flag that gives such a host.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Serves => "peer",
@@ -64,7 +64,7 @@ impl HostRole {
         }
     }
 
-    /// Returns the command that runs on the host.
+    /// Returns the command that must run on a host with this role.
     pub(crate) const fn command(self) -> &'static str {
         match self {
             Self::Serves => "hol live serve",

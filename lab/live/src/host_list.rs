@@ -8,7 +8,8 @@ use hol_scenario::Scenario;
 
 use crate::host_and_port::HostAndPort;
 
-/// The number of the host with the experiment; others have numbers from 1, in the order of their nodes' names.
+/// The number of the host with the experiment. The other hosts have numbers from 1, in the order of their nodes'
+/// names.
 pub(crate) const LOCAL_HOST: usize = 0;
 
 /// The other hosts, and their nodes.
@@ -18,13 +19,13 @@ pub(crate) struct HostList {
     pub(crate) hosts: Vec<HostAndPort>,
     /// The host number of each node.
     nodes: BTreeMap<String, usize>,
-    /// The host number of all unnamed nodes, except that of the measured client.
+    /// The host number of all nodes that are not in `nodes`, except that of the measured client.
     default_host: usize,
 }
 
 impl HostList {
-    /// Parses host addresses separated by commas. An address without a node name has all other nodes; without such an
-    /// address, these nodes are on this host.
+    /// Parses host addresses separated by commas. An address without a node name is the host of all nodes that no
+    /// other address names; if there is no such address, these nodes are on this host.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let mut places = Self { hosts: Vec::new(), nodes: BTreeMap::new(), default_host: LOCAL_HOST };
         let node_of = |entry: &'_ str| entry.split_once('=').map(|(node, _)| node.trim().to_owned());
@@ -55,7 +56,7 @@ impl HostList {
         })
     }
 
-    /// Returns the hosts of a scenario's nodes, or an error for an impossible placement.
+    /// Returns the host of each of the scenario's nodes, or an error if the scenario cannot run on these hosts.
     pub(crate) fn hosts_of_nodes(&self, scenario: &Scenario) -> Result<BTreeMap<String, usize>, String> {
         let network = Topology::new(&scenario.network).map_err(|problem| problem.to_string())?;
         let names = network.node_names();

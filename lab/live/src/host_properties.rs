@@ -25,7 +25,7 @@ impl Host {
     }
 }
 
-/// Example: `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
+/// Formats the properties as in `Linux 6.12.1 #1 SMP, loopback, clock tsc`.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, clocksource } = self;
@@ -33,16 +33,16 @@ impl fmt::Display for Host {
     }
 }
 
-/// A setting that each socket overrides.
+/// A sysctl that is left out, because each socket overrides it.
 const CONGESTION_CONTROL_SYSCTL: &str = "net/ipv4/tcp_congestion_control";
 
-/// Returns the machine settings that a transport needs.
+/// Returns the sysctls of this machine that a transport needs.
 fn needed_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = sysctls(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
-/// Returns the current values of the settings that are relevant to the measurement.
+/// Returns the current values of this machine's sysctls that affect the measurement.
 pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
     let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     wanted
@@ -51,14 +51,14 @@ pub(crate) fn settings(scenario: &Scenario) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the settings that a transport requests explicitly.
+/// Returns the sysctls that the options of a transport set explicitly.
 pub(crate) fn requested_sysctls(transport: &TransportSpec) -> Result<Vec<Sysctl>, Unsupported> {
     let all = hol_sockets::requested_sysctls(transport, &kernel_version())?;
     Ok(all.into_iter().filter(|setting| setting.name != CONGESTION_CONTROL_SYSCTL).collect())
 }
 
 /// Describes which settings of this machine differ from the stack of its Linux release; `None` if none does. Settings
-/// that the experiment requests explicitly have been checked before.
+/// that the experiment sets explicitly are left out, because they have been checked before.
 pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String, String>) -> Option<String> {
     let wanted = needed_sysctls(&scenario.transport).unwrap_or_default();
     let differs = wanted.iter().filter_map(|Sysctl { name, value }| {
@@ -75,7 +75,7 @@ pub(crate) fn difference_from_stack(scenario: &Scenario, here: &BTreeMap<String,
     })
 }
 
-/// Returns the address of local ends with port 0, so that the kernel chooses the port.
+/// Returns the addresses of ends on this host. Their port is 0, so that the kernel chooses the port.
 pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     let address = match ip {
         Ip::V4 => Ipv4Addr::LOCALHOST.into(),
@@ -84,7 +84,7 @@ pub(crate) fn loopback(ip: Ip) -> EndAddresses {
     EndAddresses { addresses: vec![address], port: 0 }
 }
 
-/// Returns the name of a setting as in sysctl(8), with dots.
+/// Returns the name of a sysctl as sysctl(8) writes it: with dots instead of slashes.
 pub(crate) fn dotted_name(name: &str) -> String {
     name.replace('/', ".")
 }

@@ -32,18 +32,18 @@ type Ends = Vec<(usize, EndResult)>;
 /// A run, and the hosts that take part in it.
 pub(crate) struct MultiHostRun<'a> {
     others: &'a OtherHosts,
-    /// The sessions with the other hosts, by host number from 1.
+    /// The sessions with the other hosts, in the order of the host numbers, which begin with 1.
     sessions: &'a [&'a ControlConnection],
     /// The scenario.
     scenario: &'a Scenario,
-    /// The scenario for hosts that do not shape the path.
+    /// The scenario for hosts that do not emulate the path.
     plain: Scenario,
-    /// The path that a router emulates, if there is one.
+    /// The path that a router emulates; the default network if there is no router.
     path: Bottleneck,
     seed: Seed,
     interval: Option<Duration>,
     placement: Placement,
-    /// The sockets and addresses of each flow.
+    /// The sockets and addresses of each flow's client and server.
     flow_parameters: Vec<FlowParameters>,
 }
 
@@ -69,7 +69,8 @@ impl<'a> MultiHostRun<'a> {
         Ok(Self { others, sessions, scenario, plain, path, seed, interval, placement, flow_parameters })
     }
 
-    /// Calls `ask` for each of the other hosts, with its number (from 1), its peer and its session.
+    /// Calls `ask` for each of the other hosts, with its number (from 1), its entry in the list of hosts, and its
+    /// session.
     fn ask_each<T>(
         &self,
         mut ask: impl FnMut(usize, &Peer, &ControlConnection) -> Result<T, RunError>,
@@ -78,7 +79,8 @@ impl<'a> MultiHostRun<'a> {
         all.map(|(place, (peer, session))| ask(place + 1, peer, session)).collect()
     }
 
-    /// Calls `ask` for each of the other hosts during a run; an error if a host does not reply or cannot do its part.
+    /// Calls `ask` for each of the other hosts during a run. Returns an error if a host does not reply or cannot do
+    /// its part.
     fn each_in_run<T>(
         &self,
         mut ask: impl FnMut(usize, &ControlConnection) -> Result<Result<T, String>, ControlError>,
@@ -89,13 +91,13 @@ impl<'a> MultiHostRun<'a> {
         })
     }
 
-    /// Returns the index, among the other hosts, of the host with the measured flow's server.
+    /// Returns the index of the host with the measured flow's server, among the other hosts.
     fn server_host(&self) -> usize {
         self.placement.hosts(&self.flow_parameters[0])[1] - 1
     }
 
-    /// Returns the addresses of both ends of each flow. The end on the measured client's side of the router
-    /// comes first.
+    /// Returns the addresses of both ends of each flow. The first address is that of the end on the measured
+    /// client's side of the router.
     pub(crate) fn address_pairs(&self) -> Vec<[IpAddr; 2]> {
         let of = |flow: &FlowParameters| {
             let ends = [&flow.client, &flow.server].map(|site| site.addresses[0]);
@@ -104,7 +106,8 @@ impl<'a> MultiHostRun<'a> {
         self.flow_parameters.iter().map(of).collect()
     }
 
-    /// Performs the run. The clocks are compared before the path is shaped, because a shorter round trip reduces their uncertainty.
+    /// Performs the run. Compares the clocks before the path is emulated, because a shorter round trip makes the
+    /// comparison more exact.
     pub(crate) fn perform(
         &self,
         way: Option<&RouterPath<'_>>,
@@ -144,7 +147,8 @@ impl<'a> MultiHostRun<'a> {
         Ok(run)
     }
 
-    /// Returns the results of a host's ends, converted to this host's clock; `None` if they belong to another host's ends.
+    /// Returns the results of the ends on another host, with times converted to this host's clock. Returns `None` if
+    /// these are not the ends that run on that host.
     fn on_local_clock(&self, host: usize, results: Ends, clocks: &Clocks) -> Option<Ends> {
         let by_our_clock = |(flow, half): (usize, EndResult)| {
             let [client, server] = self.placement.hosts(self.flow_parameters.get(flow)?);
@@ -155,7 +159,7 @@ impl<'a> MultiHostRun<'a> {
         results.into_iter().map(by_our_clock).collect()
     }
 
-    /// Adds the router's counters, if there is a router.
+    /// Adds the router's counters to the report, if there is a router.
     fn add_router_report(
         &self,
         run: &mut Run,
@@ -170,8 +174,8 @@ impl<'a> MultiHostRun<'a> {
         Ok(())
     }
 
-    /// Starts all flows, waits until the measured one has ended, and ends all clients. Returns the local ends, whose
-    /// servers still run, and the results of the local clients.
+    /// Starts all flows, waits until the measured flow has ended, and ends all clients. Returns the local ends,
+    /// whose servers are still running, and the results of the local clients.
     fn run_flows(
         &self,
         way: Option<&RouterPath<'_>>,
@@ -227,7 +231,7 @@ impl<'a> MultiHostRun<'a> {
         Ok((halves, clients))
     }
 
-    /// Returns the source and the destination of each flow's reports.
+    /// Returns the source and the destination of each flow's reports by its server.
     fn routes(&self) -> BTreeMap<usize, Route> {
         let of = |parameters: &FlowParameters| {
             let [client, server] = self.placement.hosts(parameters);
@@ -239,7 +243,7 @@ impl<'a> MultiHostRun<'a> {
         self.flow_parameters.iter().map(of).enumerate().collect()
     }
 
-    /// Collects the results of all ends, local and of each other host.
+    /// Collects the results of all ends on this host and on each of the other hosts.
     fn collect_results(&self, mut halves: LocalEnds, clients: Ends) -> Result<(Ends, Vec<Ends>), RunError> {
         let there = self.each_in_run(|_, session| session.end())?;
         let servers = halves.end_servers().map_err(|problem| run_error(&problem))?;

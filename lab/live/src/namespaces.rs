@@ -15,18 +15,18 @@ use crate::router;
 use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 use crate::world::COST;
 
-/// The part after the colon in the world's name.
+/// The part after the colon in the name of the world: `live:namespaces`.
 pub const NAMESPACES: &str = "namespaces";
 
-/// The world whose hosts are network namespaces. Runs take turns, because concurrent runs would disturb each
-/// other.
+/// The live world whose hosts are network namespaces of this machine. Only one run is performed at a time, because
+/// concurrent runs would disturb each other.
 #[derive(Debug)]
 pub struct Namespaces {
     /// The program that runs in the namespaces.
     program: PathBuf,
-    /// Held by the current run, because concurrent runs would disturb each other.
+    /// A lock that the current run holds, because concurrent runs would disturb each other.
     turn: Mutex<()>,
-    /// The reason why this machine cannot run the world, once checked.
+    /// Why this machine cannot run the world (`None` if it can); empty until that has been checked.
     missing: OnceLock<Option<String>>,
 }
 

@@ -28,12 +28,12 @@ pub(crate) struct OtherHosts {
     /// The hosts by number.
     pub(crate) peers: Vec<Peer>,
     pub(crate) via: Option<PathRouter>,
-    /// The sets of address pairs whose packets are known to pass through the router.
+    /// The sets of address pairs that are known to communicate through the router.
     routed_pairs: Mutex<BTreeSet<Vec<[IpAddr; 2]>>>,
     pub(crate) relay: Relay,
 }
 
-/// The settings of a host that are relevant to the measurement, by name.
+/// The sysctls of a host that affect the measurement, by name.
 type Sysctls = BTreeMap<String, String>;
 
 impl OtherHosts {
@@ -78,7 +78,7 @@ impl OtherHosts {
         })
     }
 
-    /// Returns the relevant settings of each host, or an error that names what one of them cannot do.
+    /// Returns the sysctls of each host that affect the measurement, or an error that names what a host cannot do.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<Vec<Sysctls>, RunError> {
         let plain = without_link_settings(scenario);
         self.placement(scenario, Vec::new())?.check(scenario).map_err(|why| self.refusal_error(&why))?;
@@ -97,13 +97,14 @@ impl OtherHosts {
         Ok(settings)
     }
 
-    /// Returns the settings of the hosts; `None` for a host that was not contacted.
+    /// Returns the sysctls of each host that affect the measurement; `None` for a host that has not been
+    /// contacted.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Vec<Option<Sysctls>> {
         let plain = without_link_settings(scenario);
         self.peers.iter().map(|peer| peer.settings(&plain)).collect()
     }
 
-    /// Returns the placement of a scenario's ends.
+    /// Returns on which host each end of a scenario runs.
     pub(crate) fn placement(
         &self,
         scenario: &Scenario,
@@ -118,7 +119,7 @@ impl OtherHosts {
         unsupported_error(&format!("--peer {}", self.places), why)
     }
 
-    /// Performs a run, as long as `goes_on` returns true.
+    /// Performs a run; stops it when `goes_on` returns false.
     pub(crate) fn run(
         &self,
         scenario: &Scenario,
@@ -148,7 +149,8 @@ impl OtherHosts {
     }
 }
 
-/// Calls `work` with the sessions of all hosts: those already `opened`, and those of `peers`.
+/// Calls `work` with the sessions of all hosts: the sessions that are already `opened`, and one for each of
+/// `peers`.
 fn with_all<T>(
     peers: &[Peer],
     opened: &[&ControlConnection],

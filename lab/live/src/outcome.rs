@@ -9,7 +9,7 @@ use hol_sockets::{FlowRun, FlowRuns, SocketsError};
 use crate::host_properties::{self, Host};
 use crate::warnings::{warn_of_host_load, warn_of_socket_waits};
 
-/// The interval between the calls that ask an observer whether the run continues.
+/// The interval at which an observer is asked whether the run is to continue.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Converts the measurement to the form common to all worlds.
@@ -69,7 +69,7 @@ fn world_report(scenario: &Scenario, measured: &FlowRun) -> WorldReport {
     }
 }
 
-/// Creates the error of this run; features that no machine has were rejected before.
+/// Creates the error of a failed run. Features that no machine supports have been rejected before.
 pub(crate) fn run_error(problem: &SocketsError) -> RunError {
     RunError::Failed { problem: problem.to_string(), log: String::new() }
 }

@@ -14,11 +14,11 @@ use crate::relay::Relay;
 use crate::router::shaped_links;
 use crate::session::ControlConnection;
 
-/// The router of a live world.
+/// The router of a live world, which emulates the path between the hosts.
 #[derive(Debug)]
 pub(crate) struct PathRouter {
     host: Peer,
-    /// The interfaces of the router to the client and to the server, once known.
+    /// The interfaces of the router to the client and to the server; `None` before the first contact.
     interfaces: Mutex<Option<[String; 2]>>,
 }
 
@@ -59,8 +59,8 @@ impl PathRouter {
         )))
     }
 
-    /// Calls `work` with the router, after two checks: the router lies between the addresses of each pair,
-    /// and all pairs have the same interfaces as the first.
+    /// Calls `work` with the router's session. First makes two checks: the router lies between the addresses of
+    /// each pair, and all pairs are behind the same interfaces as the first pair.
     pub(crate) fn with_router<T>(
         &self,
         pairs: &[[IpAddr; 2]],
@@ -90,7 +90,7 @@ impl PathRouter {
     }
 }
 
-/// The path through the router during a run.
+/// The router during a run.
 #[derive(Debug)]
 pub(crate) struct RouterPath<'s> {
     host: &'s Peer,
@@ -106,7 +106,8 @@ impl RouterPath<'_> {
         answer.map_err(|why| self.host.refusal_error(&why))
     }
 
-    /// Restores the path. Returns the counters of the packets that passed while it was shaped.
+    /// Makes the router restore the path. Returns the counters of the packets that passed while it emulated the
+    /// path.
     pub(crate) fn restore(&self) -> Result<[LinkCounters; 2], RunError> {
         let answer = self.session.restore().map_err(|problem| self.host.no_reply_error(&problem))?;
         answer.map_err(|why| self.failed_run_error(&why))
@@ -117,14 +118,15 @@ impl RouterPath<'_> {
         self.session.check_alive().map_err(|problem| self.failed_run_error(&problem))
     }
 
-    /// Returns the router's description for the results.
+    /// Returns the description of the router for the results.
     pub(crate) fn world_report(&self) -> RouterReport {
         let HostDescription { kernel, clocksource } = self.session.host.clone();
         let [client, server] = self.interfaces.clone();
         RouterReport { address: self.session.peer_address.to_string(), kernel, clocksource, client, server }
     }
 
-    /// Checks that packets between the hosts pass through the router, from the round trips `before` the path was shaped and `now`, in ns.
+    /// Checks that packets between the hosts pass through the router. `before` and `now` are round trips in ns, before
+    /// and after the router began to emulate the path.
     pub(crate) fn check_round_trip(
         &self,
         network: &NetworkSpec,
@@ -134,7 +136,7 @@ impl RouterPath<'_> {
             .map_err(|problem| self.failed_run_error(&problem))
     }
 
-    /// Checks that the flows passed through the router, from the counters of its interfaces and of the sockets.
+    /// Checks that the flows passed through the router, by the counters of its interfaces and of the sockets.
     pub(crate) fn check_counters(&self, passed: [LinkCounters; 2], sent: u64) -> Result<(), RunError> {
         check_packet_count(passed, sent).map_err(|problem| self.failed_run_error(&problem))
     }
@@ -159,8 +161,8 @@ fn check_same_interfaces(
     ))
 }
 
-/// Checks that a round trip has grown by the delay of the path; otherwise packets of a direction bypass the router. It may grow less by the
-/// path's own earlier variation.
+/// Checks that the round trip has grown by the delay that the router emulates; otherwise packets of one direction
+/// bypass the router. It may have grown by less, as much as it varied before.
 fn check_growth([before, now]: [u64; 2], min: u64) -> Result<(), String> {
     if now >= before + min / 4 * 3 {
         return Ok(());
@@ -171,8 +173,8 @@ fn check_growth([before, now]: [u64; 2], min: u64) -> Result<(), String> {
     ))
 }
 
-/// Checks that the router passed at least half as many packets as the sockets sent: packets may be merged on the path,
-/// and the sockets do not count all.
+/// Checks that the router passed at least half as many packets as the sockets sent. The numbers may differ, because
+/// packets may be merged on the path and the sockets do not count all packets.
 fn check_packet_count(passed: [LinkCounters; 2], sent: u64) -> Result<(), String> {
     let seen: u64 = passed.iter().map(|LinkCounters { carried, dropped }| carried + dropped).sum();
     if seen > 0 && seen >= sent / 2 {
@@ -195,7 +197,8 @@ pub(crate) fn link_direction_counters(
     link_direction_counters.collect()
 }
 
-/// Returns the minimum round trip in ns. With normally distributed jitter the delay may be shorter by an unknown amount.
+/// Returns the minimum round-trip time that the emulated network causes, in ns. A direction with jitter that is not
+/// uniformly distributed counts as 0, because such jitter may shorten the delay by an unknown amount.
 fn min_round_trip(network: &NetworkSpec) -> u64 {
     let min =
         |Settings { delay, jitter, jitter_distribution, .. }: &Settings| match jitter_distribution.table() {

@@ -27,12 +27,12 @@ pub(crate) struct PeerIdentity {
 pub(crate) struct Peer {
     role: HostRole,
     pub(crate) address: HostAndPort,
-    /// The identity at first contact, which is the same for all runs of a process.
+    /// The identity of the host at first contact. It must stay the same in all runs of this process.
     identity: Mutex<Option<PeerIdentity>>,
     session: Mutex<Option<ControlConnection>>,
-    /// Forwards reports of flows whose servers run on the host.
+    /// Forwards reports of flows whose servers run on this peer.
     relay: Relay,
-    /// The host's relevant settings, by the transports for which they were requested.
+    /// The sysctls of the host that affect the measurement, by the transports for which they were requested.
     settings_by_transports: Mutex<BTreeMap<String, BTreeMap<String, String>>>,
 }
 
@@ -49,7 +49,8 @@ impl Peer {
         }
     }
 
-    /// Calls `work` with the host, connecting first if necessary; after a failure the next call connects again.
+    /// Calls `work` with a session of the host. Connects first if there is no connection; after a failure, the
+    /// next call connects again.
     pub(crate) fn with_session<T>(
         &self,
         work: impl FnOnce(&ControlConnection) -> Result<T, RunError>,
@@ -72,7 +73,8 @@ impl Peer {
         done
     }
 
-    /// Checks that the host and the path are those of earlier runs, so that results are not mixed.
+    /// Checks that the host and the path are the same as in earlier runs, so that results of different paths are
+    /// not mixed.
     fn check_identity(&self, session: &ControlConnection) -> Result<(), RunError> {
         let now = PeerIdentity {
             host: session.host.clone(),
@@ -91,7 +93,7 @@ impl Peer {
         }
     }
 
-    /// Returns the identity and the path of the host.
+    /// Returns the identity of the host, and the addresses of the path to it.
     pub(crate) fn identity(&self) -> Result<PeerIdentity, RunError> {
         if lock(&self.identity).is_none() {
             self.with_session(|_| Ok(()))?;
@@ -99,7 +101,8 @@ impl Peer {
         Ok(lock(&self.identity).clone().expect("the identity is known after a connection"))
     }
 
-    /// Asks whether the host can run a scenario, once for each set of transports. Returns the host's relevant settings.
+    /// Asks the host whether it can run a scenario, unless it has been asked for the same transports before. Returns
+    /// the host's sysctls that affect the measurement.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<BTreeMap<String, String>, RunError> {
         let transports = transports(scenario);
         if let Some(known) = lock(&self.settings_by_transports).get(&transports) {
@@ -113,7 +116,8 @@ impl Peer {
         Ok(settings)
     }
 
-    /// Returns the relevant settings of the host if it was contacted before: reading an experiment must not require the host.
+    /// Returns the sysctls of the host that affect the measurement, if the host has been contacted before. It does not
+    /// contact the host, which need not be reachable when an experiment is read.
     pub(crate) fn settings(&self, scenario: &Scenario) -> Option<BTreeMap<String, String>> {
         let is_known = lock(&self.identity).is_some();
         // A host that does not reply cannot run anything either.
@@ -130,14 +134,14 @@ impl Peer {
         RunError::Refused(format!("on the {} {}: {why}", self.role.name(), self.address))
     }
 
-    /// Creates the error of a failure in this run only.
+    /// Creates the error of a run that failed although later runs may succeed.
     pub(crate) fn failed_run_error(&self, problem: &str) -> RunError {
         let problem = format!("{} {}: {problem}", self.role.name(), self.address);
         RunError::Failed { problem, log: String::new() }
     }
 }
 
-/// Returns the names of the transports of a scenario; the host is asked whether it supports them.
+/// Returns the names of the transports of a scenario, by which the host is asked whether it supports them.
 fn transports(scenario: &Scenario) -> String {
     scenario.flow_specs().map(|flow| flow.transport.to_string()).collect::<Vec<_>>().join(" ")
 }

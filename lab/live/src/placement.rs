@@ -11,35 +11,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::host_list::LOCAL_HOST;
 
-/// The time after which a connection attempt is considered blocked, for example by a firewall. TCP itself would try for
-/// two minutes and SCTP for four; QUIC gives up after its idle timeout.
+/// The time after which a connection attempt is considered blocked, for example by a firewall. By default TCP would try
+/// for two minutes, and SCTP for four; QUIC gives up after its idle timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The addresses by which two hosts reach each other.
+/// The addresses that two hosts use with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AddressPair {
     /// The address of the host with the experiment.
     pub(crate) first: IpAddr,
-    /// The address of the other host, at which all other hosts reach it, too.
+    /// The address of the other host, which is also used by all further hosts.
     pub(crate) other: IpAddr,
 }
 
-/// The placement of all nodes, as seen by one of the hosts.
+/// The placement of all nodes on hosts, as seen from one of the hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Placement {
     /// The host number of each node.
     pub(crate) nodes: BTreeMap<String, usize>,
-    /// The addresses between the first host and each of the others, by host number.
+    /// The addresses that the first host and each of the others use with each other, by host number.
     #[serde(rename = "meetings")]
     pub(crate) address_pairs: Vec<AddressPair>,
-    /// The number of the host that has this view.
+    /// The number of the host from which this placement is seen.
     pub(crate) own: usize,
 }
 
 impl Placement {
-    /// Returns the placement as seen by the host `own`; `address_pair` has the addresses at which it reaches
-    /// the first host and itself. Returns `None` if the placement lists no such host, or not the host of a
-    /// node.
+    /// Returns the placement as seen by the host `own`. `address_pair` contains the address of the first host and
+    /// the host's own address. Returns `None` if the placement lacks this host, or the host of a node.
     pub(crate) fn seen_by(mut self, address_pair: AddressPair) -> Option<Self> {
         let own = self.own.checked_sub(1)?;
         *self.address_pairs.get_mut(own)? = address_pair;
@@ -47,13 +46,13 @@ impl Placement {
         self.nodes.values().all(exists).then_some(self)
     }
 
-    /// Returns the hosts of a flow's client and server.
+    /// Returns the host numbers of a flow's client and server.
     pub(crate) fn hosts(&self, parameters: &FlowParameters) -> [usize; 2] {
         let ends = [parameters.workload.client_node(), parameters.workload.server_node()];
         ends.map(|node| self.nodes.get(node).copied().unwrap_or(LOCAL_HOST))
     }
 
-    /// Returns the address of a host for its flows with another one.
+    /// Returns the address that a host uses for its flows with the host `other`.
     fn address(&self, host: usize, other: usize) -> IpAddr {
         if host == LOCAL_HOST {
             self.address_pairs[other - 1].first
@@ -62,7 +61,7 @@ impl Placement {
         }
     }
 
-    /// Returns an error for a flow that would never leave its host.
+    /// Returns an error if both ends of a flow are on the same host.
     pub(crate) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         flows(scenario, Seed(0)).iter().try_for_each(|flow| match self.hosts(flow) {
             [client, server] if client == server => Err(same_host_error(flow)),
@@ -74,7 +73,7 @@ impl Placement {
         })
     }
 
-    /// Returns all flows. The kernel chooses the ports.
+    /// Returns all flows with their addresses. The kernel chooses the ports.
     pub(crate) fn flow_parameters(
         &self,
         scenario: &Scenario,
@@ -98,7 +97,7 @@ impl Placement {
         Ok(all)
     }
 
-    /// Returns which end of each flow is on this host, if any.
+    /// Returns for each flow which of its ends is on this host; `None` if neither is.
     pub(crate) fn local_ends(&self, flow_parameters: &[FlowParameters]) -> Vec<Option<Side>> {
         let end = |parameters: &FlowParameters| match self.hosts(parameters) {
             [client, _] if client == self.own => Some(Side::Client),
@@ -109,12 +108,12 @@ impl Placement {
     }
 }
 
-/// Returns all flows without addresses, since an end's address depends on the other's.
+/// Returns all flows without addresses, because the address of an end depends on the host of the other end.
 fn flows(scenario: &Scenario, seed: Seed) -> Vec<FlowParameters> {
     flow_parameters(scenario, seed, |_, _| EndAddresses { addresses: Vec::new(), port: 0 })
 }
 
-/// Returns whether clients need tickets of earlier connections.
+/// Returns whether clients need tickets that earlier connections received.
 const fn needs_ticket(transport: &TransportSpec) -> bool {
     matches!(transport.protocol(), Protocol::Quic { config, .. } if config.zero_rtt)
 }
@@ -126,7 +125,8 @@ fn same_host_error(FlowParameters { workload, .. }: &FlowParameters) -> String {
     )
 }
 
-/// Rejects a flow between addresses that cannot reach each other: of different IP versions, or only one of them local.
+/// Returns an error for a flow between addresses that cannot reach each other: their IP versions differ, or only one
+/// of them is a loopback address.
 fn check_reachable(
     FlowParameters { workload, .. }: &FlowParameters,
     [near, far]: [IpAddr; 2],

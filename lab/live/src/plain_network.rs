@@ -3,7 +3,7 @@
 use hol_network::{LanSpec, LinkSpec, NetworkSpec};
 use hol_scenario::Scenario;
 
-/// Returns the part of a `[network]` table that names nodes, without the properties of links.
+/// Returns a `[network]` table that only names nodes, without the properties of links.
 pub(crate) fn names_only(spec: &NetworkSpec) -> NetworkSpec {
     let link = |LinkSpec { from, to, name, .. }: &LinkSpec| {
         let link = LinkSpec::between(from.clone(), to.clone());
@@ -19,15 +19,15 @@ pub(crate) fn names_only(spec: &NetworkSpec) -> NetworkSpec {
     }
 }
 
-/// Returns the scenario for a host that does not change the path.
+/// Returns the scenario for a host that does not emulate the path.
 pub(crate) fn without_link_settings(scenario: &Scenario) -> Scenario {
     Scenario { network: names_only(&scenario.network), ..scenario.clone() }
 }
 
-/// Returns the first key whose value in a network differs from the `usual` one.
+/// Returns the first key whose value in the network `asked` differs from that in the network `usual`.
 pub(crate) fn first_difference(asked: &NetworkSpec, usual: &NetworkSpec) -> Option<String> {
     let [asked, usual] =
-        [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network is plain data"));
+        [asked, usual].map(|spec| serde_json::to_value(spec).expect("a network can be serialised"));
     let mut keys = asked.as_object().into_iter().flatten();
     keys.find(|(key, value)| usual.get(key) != Some(value)).map(|(key, _)| key.clone())
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use hol_sockets::FlowParameters;
 
-/// A range of ports.
+/// A range of port numbers for servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ports {
     /// The first port of the range.
@@ -35,7 +35,7 @@ impl fmt::Display for Ports {
 }
 
 impl Ports {
-    /// Assigns each local server a port, whatever its protocol.
+    /// Assigns a port of the range to each local server. The protocol of a server does not matter.
     pub(crate) fn assign(
         self,
         flow_parameters: &mut [FlowParameters],

@@ -7,22 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hol_sockets::{FlowReportCallback, PeerReport, ReportRouter};
 
-/// The source and the destination of a flow's reports.
+/// The source and the destination of the reports on a flow by its server.
 pub(crate) struct Route {
     /// Number of the host with the flow's server.
     pub(crate) from: usize,
-    /// Function that reports to the client's host; `None` if the client is local.
+    /// Function that sends a report to the client's host; `None` if the client is on this host.
     pub(crate) to: Option<Arc<FlowReportCallback>>,
 }
 
-/// Forwards the reports of one host.
+/// Forwards the reports that arrive from one host.
 #[derive(Clone, Default)]
 pub(crate) struct Relay {
     /// The number of the host whose reports are forwarded.
     host: usize,
-    /// Delivers reports for local clients.
+    /// Delivers reports to clients on this host.
     pub(crate) local_reports: ReportRouter,
-    /// The route of each flow's reports, by flow number.
+    /// The route of the reports on each flow, by flow number.
     routes: Arc<Mutex<BTreeMap<usize, Route>>>,
 }
 
@@ -43,7 +43,8 @@ impl Relay {
         *self.routes.lock().unwrap_or_else(PoisonError::into_inner) = routes;
     }
 
-    /// Forwards a report about a flow's server; ignored if the host does not have that server.
+    /// Forwards a report by a flow's server. Ignores it if the host from which it arrived does not run that
+    /// server.
     pub(crate) fn deliver(&self, flow: usize, report: PeerReport) {
         let routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         let to = match routes.get(&flow) {

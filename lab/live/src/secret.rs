@@ -13,11 +13,11 @@ pub struct Secret(Vec<u8>);
 /// The environment variable with the secret, as an alternative to a file.
 pub const SECRET_VARIABLE: &str = "HOL_LIVE_SECRET";
 
-/// The secret from the command line.
+/// The secret that the command line gives for this process.
 static COMMAND_LINE_SECRET: OnceLock<Secret> = OnceLock::new();
 
 impl Secret {
-    /// Creates the secret from the user's text, without surrounding white space.
+    /// Creates the secret from the user's text. White space around the text is ignored.
     pub fn new(text: &str) -> Result<Self, String> {
         match text.trim() {
             "" => {
@@ -37,7 +37,7 @@ impl Secret {
         Self::new(&text).map_err(|problem| format!("{place}: {problem}"))
     }
 
-    /// Reads the secret from the environment, if it is set there.
+    /// Reads the secret from its environment variable; `None` if that is not set.
     pub fn of_environment() -> Result<Option<Self>, String> {
         let Some(text) = env::var_os(SECRET_VARIABLE) else { return Ok(None) };
         let text =
@@ -72,7 +72,7 @@ impl Secret {
         }
     }
 
-    /// Derives the secret of a run from its number.
+    /// Derives the secret of a run from the run's unique number.
     pub(crate) fn derive_for_run(&self, run: &[u8; 32]) -> [u8; 32] {
         hmac(&self.0, &[b"headofline live run", run])
     }

@@ -24,26 +24,27 @@ use crate::session::{MAX_SILENCE, send, send_keepalives, split_stream};
 
 /// Maximum number of simultaneous connections; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 16;
-/// Maximum time for which a client waits until the previous client has disconnected.
+/// Maximum time for which a client waits for the previous client to disconnect.
 const MAX_WAIT: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(5) };
 
 /// The service that a host provides.
 #[derive(Debug)]
 pub enum Service {
-    /// Runs ends of flows whose other ends are on another host. Servers listen on these ports; `None`: on ports chosen by the kernel.
+    /// The host runs ends of flows whose other ends are on another host. Its servers listen on these ports; `None`: on
+    /// ports that the kernel chooses.
     Ends(Option<Ports>),
-    /// Shapes the path between two other hosts.
+    /// The host emulates the path between two other hosts.
     Router(Router),
 }
 
-/// A server with one client at a time, because concurrent runs would disturb each other.
+/// A server that serves one client at a time, because concurrent runs would disturb each other.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     secret: Secret,
     service: Service,
     stop: StopSignal,
-    /// The current client.
+    /// The address of the current client; `None` if there is none.
     client: Mutex<Option<SocketAddr>>,
     is_free: Condvar,
     connections: AtomicUsize,
@@ -63,8 +64,8 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves one client after another until stopped, or with `once` the first that knows the secret. Passes messages about clients and
-    /// errors to `tell`.
+    /// Serves one client after another until stopped. If `once`, serves only the first client that knows the secret.
+    /// Passes messages about clients and errors to `tell`.
     pub fn run(&self, once: bool, tell: &(dyn Fn(String) + Sync)) -> io::Result<()> {
         thread::scope(|scope| {
             loop {
@@ -104,7 +105,7 @@ impl Server {
         self.stop.raise()
     }
 
-    /// Serves a client; returns false if it was rejected because another client is being served.
+    /// Serves a client. Returns false if the client was rejected because another client is being served.
     fn serve(
         &self,
         stream: &TcpStream,
@@ -146,7 +147,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Waits until no client is served; returns the current client if that takes too long.
+    /// Waits until no client is served. If that takes too long, returns the address of the client that is served.
     fn wait_for_turn(&self, from: SocketAddr) -> Option<SocketAddr> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.is_free.wait_timeout_while(client, MAX_WAIT, |client| client.is_some());
@@ -161,7 +162,8 @@ impl Server {
     }
 }
 
-/// Performs the handshake; closes the stream if it takes too long in total, even if octets trickle in.
+/// Performs the handshake. Closes the stream if the handshake takes too long in total, even if single octets keep
+/// arriving.
 fn within_time_limit<T>(
     stream: &TcpStream,
     authenticate: impl FnOnce((TcpStream, TcpStream)) -> Result<T, ControlError>,

@@ -26,16 +26,16 @@ use crate::secret::Secret;
 pub(crate) const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// The interval between two keepalive messages.
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
-/// Maximum time for a reply, even if the host is busy with another client.
+/// Maximum time until a reply arrives; it includes the time in which the host is busy with another client.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum time for the reply to a request to end the run, with which the host sends its results.
+/// Maximum time until a host has sent its results, after the request to end the run.
 const RESULTS_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Maximum number of queries to compare clocks.
+/// Maximum number of queries in a comparison of the clocks.
 const MAX_PINGS: usize = 16;
-/// Minimum number of queries.
+/// Minimum number of queries in a comparison of the clocks.
 const MIN_PINGS: usize = 4;
-/// Time after which the minimum is enough, in ns.
+/// Time in ns after which the comparison of the clocks ends, if it has made the minimum number of queries.
 const PINGING_NS: u64 = 1_000_000_000;
 
 /// The connection to the other host.
@@ -85,7 +85,7 @@ impl ControlConnection {
         Ok(Self { host, peer_address: address.ip().to_canonical(), own_address, stream, outbox, replies })
     }
 
-    /// Returns the addresses of the two hosts.
+    /// Returns the addresses of this host and of the other host.
     pub(crate) fn address_pair(&self) -> AddressPair {
         AddressPair { first: self.own_address, other: self.peer_address }
     }
@@ -94,7 +94,8 @@ impl ControlConnection {
         send(&self.outbox, request)
     }
 
-    /// Returns the next reply, and the time at which it arrived.
+    /// Waits for the next reply, for at most the time `within`. Returns the reply, and the time at which it
+    /// arrived.
     fn receive(&self, within: Duration) -> Result<(Reply, u64), ControlError> {
         match self.replies.recv_timeout(within) {
             Ok(heard) => heard,
@@ -108,7 +109,8 @@ impl ControlConnection {
         Ok(self.receive(within)?.0)
     }
 
-    /// Returns an error if the host is unreachable or has reported a failure; during a run it sends no other replies.
+    /// Returns an error if the host is unreachable or has reported a failure. While flows run, the host sends no
+    /// other replies.
     pub(crate) fn check_alive(&self) -> Result<(), String> {
         match self.replies.try_recv() {
             Ok(Ok((Reply::Failed(problem), _))) => Err(problem),
@@ -119,7 +121,7 @@ impl ControlConnection {
         }
     }
 
-    /// Compares the clocks with at most `max` queries.
+    /// Compares the clocks of both hosts with at most `max` queries.
     fn ping(&self, max: usize) -> Result<ClockComparison, ControlError> {
         let (begin, mut all) = (monotonic(), Vec::new());
         while all.len() < MIN_PINGS || (all.len() < max && monotonic() - begin < PINGING_NS) {
@@ -140,7 +142,7 @@ impl ControlConnection {
         Ok(ClockComparison::best(all).expect("at least one query was made"))
     }
 
-    /// Compares the clocks with up to [`MAX_PINGS`] queries.
+    /// Compares the clocks of both hosts with up to [`MAX_PINGS`] queries.
     pub(crate) fn compare_clocks(&self) -> Result<ClockComparison, ControlError> {
         self.ping(MAX_PINGS)
     }
@@ -150,7 +152,7 @@ impl ControlConnection {
         self.ping(MIN_PINGS).map(ClockComparison::round_trip)
     }
 
-    /// Returns what `take` finds in the reply, or the reason of a rejection.
+    /// Sends a request, and returns what `take` finds in the reply, or the reason why the host refused.
     fn ask_for<T>(
         &self,
         request: &Request,
@@ -163,7 +165,8 @@ impl ControlConnection {
         }
     }
 
-    /// Returns the relevant settings of the host if it can run a scenario, or the reason why it cannot.
+    /// Returns the sysctls of the host that affect the measurement if it can run a scenario, or the reason why it
+    /// cannot.
     pub(crate) fn check(
         &self,
         scenario: &Scenario,
@@ -174,7 +177,7 @@ impl ControlConnection {
         })
     }
 
-    /// Makes the host listen for a run; returns the ports by flow.
+    /// Makes the host's servers listen for a run; returns their ports, by flow.
     pub(crate) fn prepare_run(&self, plan: RunDescription) -> Result<Result<Vec<u16>, String>, ControlError> {
         self.ask_for(&Request::Plan(Box::new(plan)), REPLY_TIMEOUT, |reply| match reply {
             Reply::Ready { ports } => Ok(ports),
@@ -195,7 +198,7 @@ impl ControlConnection {
         })
     }
 
-    /// Ends all ends on the host, and returns its results.
+    /// Ends all clients and servers on the host, and returns their results.
     pub(crate) fn end(&self) -> Result<Result<Vec<(usize, EndResult)>, String>, ControlError> {
         self.send(&Request::End)?;
         let mut seen = Vec::new();
@@ -212,7 +215,8 @@ impl ControlConnection {
         }
     }
 
-    /// Returns the interfaces of a router between these two hosts, or the reason why it is not between them.
+    /// Returns the interfaces of a router towards the client and the server, or the reason why the router is not
+    /// between them.
     pub(crate) fn router_interfaces(
         &self,
         client: IpAddr,
@@ -224,7 +228,7 @@ impl ControlConnection {
         })
     }
 
-    /// Makes a router shape the path.
+    /// Makes a router emulate the path.
     pub(crate) fn shape(
         &self,
         network: &NetworkSpec,
@@ -237,7 +241,7 @@ impl ControlConnection {
         })
     }
 
-    /// Makes a router restore the path; returns its counters.
+    /// Makes a router restore the path; returns its packet counters.
     pub(crate) fn restore(&self) -> Result<Result<[LinkCounters; 2], String>, ControlError> {
         self.ask_for(&Request::Restore, REPLY_TIMEOUT, |reply| match reply {
             Reply::LinkCounters(passed) => Ok(passed),
@@ -245,7 +249,7 @@ impl ControlConnection {
         })
     }
 
-    /// Returns a function that sends reports of servers to the host.
+    /// Returns a function that sends the reports of local servers to the host.
     pub(crate) fn report_sender(&self) -> Arc<FlowReportCallback> {
         let outbox = Arc::clone(&self.outbox);
         // An error is ignored here: the thread that receives will notice it, too.
@@ -259,7 +263,7 @@ impl Drop for ControlConnection {
     }
 }
 
-/// Adds the samples to the ends of flows.
+/// Adds samples to the results of the ends to which they belong.
 fn with_samples(
     results: Vec<(usize, EndResult)>,
     samples: Vec<(usize, CompactSenderSample)>,
@@ -285,7 +289,7 @@ pub(crate) fn send<M: serde::Serialize>(
     outbox.lock().unwrap_or_else(PoisonError::into_inner).send(message)
 }
 
-/// Calls `alive`, which sends a keepalive, at an interval until it returns false.
+/// Calls `alive`, which sends a keepalive, at a regular interval until it returns false.
 pub(crate) fn send_keepalives(mut alive: impl FnMut() -> bool) {
     // No message arrives on this channel: its timeouts are the ticks of a clock.
     let (_never, ticks) = channel::<()>();
@@ -302,7 +306,7 @@ pub(crate) fn split_stream(stream: &TcpStream) -> std::io::Result<(TcpStream, Tc
     Ok((stream.try_clone()?, stream.try_clone()?))
 }
 
-/// Receives messages until the stream ends.
+/// Receives messages until the stream ends, and passes them on as replies or reports.
 fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), ControlError>>, relay: &Relay) {
     loop {
         let heard = inbox.receive();
@@ -322,7 +326,7 @@ fn listen(mut inbox: Inbox<TcpStream>, replies: &Sender<Result<(Reply, u64), Con
     }
 }
 
-/// Returns the address of a host; prefers IPv4, on which a host listens by default.
+/// Returns the address of a host. Prefers an IPv4 address, because by default a host listens on IPv4.
 fn resolve(role: HostRole, place: &HostAndPort) -> Result<SocketAddr, String> {
     let all = (place.host.as_str(), place.port).to_socket_addrs().map_err(|problem| {
         format!("the address of the host was not found: {problem}; use --{} HOST or HOST:PORT", role.name())
@@ -347,7 +351,7 @@ fn connect_error(problem: &std::io::Error, role: HostRole, place: &HostAndPort) 
 fn unexpected_reply(reply: &Reply) -> String {
     let text = format!("{reply:?}");
     let name = text.split([' ', '(', '{']).next().unwrap_or_default();
-    format!("the other host sent an unexpected {name:?}")
+    format!("the other host sent an unexpected message: {name:?}")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use hol_base::Duration;
 use hol_measure::Record;
 use hol_scenario::{ReadDelays, RunEnd, Side};
 
-/// Warns if more than half of the median latency passed before the message was written.
+/// Returns a warning if more than half of the median latency passed before the message was written to the socket.
 pub(crate) fn warn_of_host_load(records: &[Record]) -> Option<String> {
     let slip = |record: &Record| Some(record.request?.written.saturating_since(record.scheduled));
     let slip = median(records.iter().filter_map(slip))?;
@@ -18,8 +18,8 @@ pub(crate) fn warn_of_host_load(records: &[Record]) -> Option<String> {
     })
 }
 
-/// Warns if the median times for which requests and replies waited in sockets together exceed half of the median
-/// latency.
+/// Returns a warning if requests and replies together waited in sockets for more than half of the median latency,
+/// by the medians of both.
 pub(crate) fn warn_of_socket_waits(
     records: &[Record],
     waited: &BTreeMap<Side, ReadDelays>,
@@ -32,7 +32,7 @@ pub(crate) fn warn_of_socket_waits(
     })
 }
 
-/// Warns if the median one-way latency is less than the uncertainty of the clocks.
+/// Returns a warning if the median one-way latency is less than the uncertainty of the clocks.
 pub(crate) fn warn_of_clock_uncertainty(records: &[Record], uncertainty: Duration) -> Option<String> {
     let one_way = records.iter().filter(|record| record.reply.is_none());
     (median(one_way.filter_map(Record::latency))? < uncertainty).then(|| {
@@ -41,7 +41,7 @@ pub(crate) fn warn_of_clock_uncertainty(records: &[Record], uncertainty: Duratio
     })
 }
 
-/// Warns if nothing arrived at the other host.
+/// Returns a warning if nothing arrived at the other host.
 pub(crate) fn warn_of_unreached_server(records: &[Record], run_end: &RunEnd, host: &str) -> Option<String> {
     let is_lost = !records.is_empty() && records.iter().all(|record| record.request.is_none());
     let is_cut = matches!(run_end, RunEnd::NotConnected { .. });

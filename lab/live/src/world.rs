@@ -18,29 +18,29 @@ use crate::other_hosts::OtherHosts;
 use crate::outcome::{POLL_INTERVAL, run_error, to_run};
 use crate::path_router::PathRouter;
 
-/// Wall-clock time per run and per message in µs, at 100 messages per second.
+/// Wall-clock time of a run without its messages, and of each message, in µs, at 100 messages per second.
 pub(crate) const COST: Cost = Cost { run: 20_000, message: 10_000 };
 
-/// The separator between a peer and a router in the name of a world.
+/// The separator between the other host and the router in the name of a world.
 pub const VIA_SEPARATOR: &str = " via ";
 
-/// The live world, in which both ends are on this machine, or some on others. Runs take turns, because
-/// concurrent runs would disturb each other.
+/// The live world, in which both ends are on this machine, or some on other hosts. Only one run is performed at a
+/// time, because concurrent runs would disturb each other.
 #[derive(Debug, Default)]
 pub struct Live {
-    /// Held by the current run, because concurrent runs would disturb each other.
+    /// A lock that the current run holds, because concurrent runs would disturb each other.
     turn: Mutex<()>,
     others: Option<OtherHosts>,
 }
 
 impl Live {
-    /// Creates the world of this machine.
+    /// Creates the live world with both ends on this machine.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Creates the world of this machine and of other hosts, which run `hol live serve`. `places` is `HOST` or
-    /// `HOST:PORT`, or names the nodes of the hosts: `server=HOST,cross=HOST`. It may also name a router between the
+    /// `HOST:PORT`, or gives the host of each node: `server=HOST,cross=HOST`. It may also name a router between the
     /// hosts, which runs `hol live route`: `HOST via ROUTER`.
     pub fn with_peer(places: &str) -> Result<Self, String> {
         let (places, via) = match places.split_once(VIA_SEPARATOR) {
@@ -96,8 +96,8 @@ impl World for Live {
         }
     }
 
-    /// Returns the settings on which a run depends: for a userspace transport its options, for a transport of the
-    /// kernel the relevant settings of this machine and of the other hosts.
+    /// Returns the settings on which a run depends. For a userspace transport they are its options; for a
+    /// transport of the kernel, the sysctls of this machine and of the other hosts that affect the measurement.
     fn recorded_settings(&self, scenario: &Scenario) -> Value {
         let transport = &scenario.transport;
         if transport.is_userspace() {
@@ -139,7 +139,8 @@ impl World for Live {
         Some(format!("over the router {}", via.host_and_port()))
     }
 
-    /// Passes records to the observer after the run, because passing them takes time, which would be measured.
+    /// Performs the run, and only then passes its records to the observer. Passing them takes time, and would
+    /// affect the measurement during the run.
     fn follow(
         &self,
         scenario: &Scenario,
@@ -158,7 +159,7 @@ impl World for Live {
     }
 }
 
-/// Runs `work` on a thread, and raises `stop` when `goes_on` returns false. Returns the result of `work`, and whether
+/// Runs `work` on a thread, and sets `stop` when `goes_on` returns false. Returns the result of `work`, and whether
 /// it ended without being stopped.
 fn run_while<T: Send>(
     goes_on: &mut dyn FnMut() -> bool,

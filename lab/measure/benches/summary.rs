@@ -6,7 +6,7 @@ use hol_measure::{Outcome, Record, RecordKind, Recorder, TransferTimes, summariz
 
 const MESSAGES: u64 = 80_000;
 
-/// Returns typical response times of one SCTP stream: a round trip, occasionally up to a second more.
+/// Returns typical response times over one SCTP stream: usually a round trip, occasionally up to a second more.
 fn latencies() -> Vec<Duration> {
     let mut rng = Seed(1).rng();
     let mut latency = || {

@@ -5,7 +5,7 @@
 use hol_measure::base::Duration;
 use hol_measure::{CONFIDENCE, Recorder, compare_paired, compare_unpaired};
 
-/// Mean response times of eight seeds, ms.
+/// Mean response times of eight runs with different seeds, in ms.
 const TCP: [f64; 8] = [23.1, 25.8, 22.4, 28.0, 24.2, 23.9, 26.6, 22.9];
 const SCTP: [f64; 8] = [21.9, 24.0, 21.6, 25.7, 23.0, 22.2, 25.1, 21.8];
 

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read};
 
 use hol_measure::{CONFIDENCE, ConfidenceInterval, Interval};
 
-/// Response times of ten runs, ms. One run met a timeout.
+/// Response times of ten runs, in ms. In one run there was a timeout.
 const RUNS: [f64; 10] = [20.3, 20.1, 19.9, 20.4, 20.2, 20.0, 20.3, 19.8, 20.2, 41.7];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -2,26 +2,27 @@
 
 use crate::Interval;
 
-/// Minimum number of batches: with fewer, the variance of their means is too uncertain.
+/// Minimum number of batches. With fewer batches the variance of their means is too uncertain.
 const MIN_BATCHES: usize = 20;
 
-/// The mean of a run that is cut into batches long enough to be nearly independent.
+/// The mean of a run by the method of batch means: the run is cut into batches that are long enough to be nearly
+/// independent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BatchMeans {
-    /// The mean with its confidence interval over the batches.
+    /// The mean over the batches, with its confidence interval.
     pub interval: Interval,
     /// Number of samples in a batch.
     pub batch_size: usize,
-    /// Correlation of each batch's mean with the next one's.
+    /// Correlation of each batch's mean with that of the next batch (lag-1 autocorrelation).
     pub lag1: f64,
 }
 
 impl BatchMeans {
-    /// Returns the mean of a run by batch means. The first `warm_up` samples are left out, and the others are
-    /// cut, in order, into `batches` equal parts.
+    /// Returns the mean of a run by batch means. Leaves out the first `warm_up` samples, and cuts the others, in
+    /// order, into `batches` equal parts.
     ///
-    /// Samples that do not fill a batch count as warm-up. `None` with fewer than 20 batches, or fewer samples
-    /// than batches.
+    /// If some samples remain, further samples at the start are left out. Returns `None` with fewer than 20
+    /// batches, or fewer samples than batches.
     pub fn of(samples: &[f64], warm_up: usize, batches: usize, confidence: f64) -> Option<Self> {
         let kept = samples.get(warm_up..)?;
         let batch = kept.len().checked_div(batches).filter(|batch| *batch > 0 && batches >= MIN_BATCHES)?;
@@ -31,7 +32,8 @@ impl BatchMeans {
         Some(Self { interval: Interval::of(&means, confidence)?, batch_size: batch, lag1: lag1(&means) })
     }
 
-    /// Returns whether the batches are too short: their means still depend on each other (two-sided test at about 5 %).
+    /// Returns whether the batches are too short, so that their means still depend on each other (two-sided test at
+    /// about 5 %).
     pub fn are_correlated(&self) -> bool {
         self.lag1.abs() > 1.96 / (self.interval.n as f64).sqrt()
     }

@@ -8,14 +8,15 @@ use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::bounds::quantile;
 
-/// Number of resamples: if samples are skewed, the far end of the interval lies in the last thousandth of the
-/// resamples.
+/// Number of resamples. So many are needed because, with skewed samples, the longer side of the interval ends in
+/// the last thousandth of the resamples.
 const RESAMPLES: usize = 20_000;
-/// Below this acceleration the interval is symmetric enough for ±: its longer side is less than 1.5 times the shorter.
+/// The acceleration below which the interval is symmetric enough to be written with ±: its longer side is less than
+/// 1.5 times the shorter side.
 const MIN_ACCELERATION: f64 = 0.03;
 
-/// Returns the ends of the mean's confidence interval. The random numbers are always the same, so the same
-/// samples give the same ends. `None` if the interval would be nearly symmetric.
+/// Returns the ends of the confidence interval of the mean. The random numbers are always the same, so that equal
+/// samples give equal ends. Returns `None` if the interval would be nearly symmetric.
 pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
@@ -42,7 +43,7 @@ pub(crate) fn bca_of_mean(samples: &[f64], confidence: f64) -> Option<(f64, f64)
 }
 
 thread_local! {
-    /// Indexes of the samples of each resample, cached for one sample count.
+    /// Indices of the samples in each resample, cached for one number of samples.
     static RESAMPLE_INDEXES: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -59,7 +60,8 @@ fn means_of_resamples(samples: &[f64]) -> Vec<f64> {
     })
 }
 
-/// Sorts the means partially, so that the elements around the quantile are in place, which is cheaper than sorting all.
+/// Sorts the means only partially: the elements around the quantile are in their places. This is faster than sorting
+/// all of them.
 fn sort_around(means: &mut [f64], share: f64) {
     let place = (share * (means.len() - 1) as f64).floor() as usize;
     let (_, _, above) = means.select_nth_unstable_by(place, f64::total_cmp);

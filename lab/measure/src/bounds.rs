@@ -9,9 +9,9 @@ use crate::bootstrap::bca_of_mean;
 use crate::interval::Interval;
 use crate::quantile::wilson;
 
-/// Minimum number of repetitions for a bootstrap interval; with fewer, Student's t is used.
+/// Minimum number of repetitions for a bootstrap interval. With fewer repetitions, the interval is Student's t.
 const MIN_BOOTSTRAP_REPETITIONS: usize = 8;
-/// An interval whose longer side is more than this many times the shorter is not printed as ±.
+/// Ratio of the longer side of an interval to its shorter side above which the interval is not written with ±.
 const LOPSIDED_RATIO: f64 = 1.5;
 
 /// An estimate with the ends of its confidence interval, in the unit of the samples.
@@ -47,21 +47,22 @@ impl ConfidenceInterval {
         Some(skewed.filter(Self::is_asymmetric).unwrap_or(symmetric))
     }
 
-    /// Limits the ends to the possible values of the quantity, `min` to `max`; infinite ends stay.
+    /// Limits the ends to the possible values of the quantity, `min` to `max`. Infinite ends stay infinite.
     #[must_use]
     pub fn clamp_to(self, min: f64, max: f64) -> Self {
         let limit = |end: f64| if end.is_finite() { end.clamp(min, max) } else { end };
         Self { value: self.value, low: limit(self.low), high: limit(self.high) }
     }
 
-    /// Returns the bounds with a higher upper end, which allows for the events that the samples lack.
+    /// Returns the interval with a higher upper end, which allows for rare events that do not occur in the
+    /// samples.
     pub fn with_allowance(self, unseen: Allowance) -> Self {
         let above = (self.high - self.value).hypot(unseen.half_width);
         Self { high: self.value + unseen.expected + above, ..self }
     }
 
-    /// Returns the median of independent repetitions with a confidence interval between two order statistics (binomial distribution);
-    /// `None` without repetitions.
+    /// Returns the median of independent repetitions with its confidence interval. The ends of the interval are order
+    /// statistics, chosen by the binomial distribution. `None` without repetitions.
     pub fn of_median(samples: &[f64], confidence: f64) -> Option<Self> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -81,7 +82,7 @@ impl ConfidenceInterval {
         (trials > 0.0).then_some(Self { value, low, high })
     }
 
-    /// Returns whether one end is much farther from the estimate than the other.
+    /// Returns whether one end of the interval is much farther from the estimate than the other.
     pub fn is_asymmetric(&self) -> bool {
         let (below, above) = (self.value - self.low, self.high - self.value);
         below.max(above) > LOPSIDED_RATIO * below.min(above)
@@ -92,7 +93,7 @@ impl ConfidenceInterval {
     }
 }
 
-/// Returns the quantile `p` of sorted samples, interpolated between neighbours; `None` without samples.
+/// Returns the quantile `p` of sorted samples, interpolated between neighbouring samples; `None` without samples.
 pub fn quantile(sorted: &[f64], p: f64) -> Option<f64> {
     let place = p * (sorted.len().checked_sub(1)?) as f64;
     let (at, share) = (place.floor() as usize, place.fract());
@@ -112,8 +113,9 @@ impl From<Interval> for ConfidenceInterval {
 }
 
 impl fmt::Display for ConfidenceInterval {
-    /// Writes `21.9 ± 2.6`, or `22.7 (21.1 to 28.5)` if the interval is lopsided or `±` would include negative values that it does
-    /// not contain, with as many digits as the nearer end justifies.
+    /// Writes `21.9 ± 2.6` or, if the interval is asymmetric, `22.7 (21.1 to 28.5)`. Also writes the second form if `±`
+    /// would include negative values that the interval does not contain. The number of digits depends on the end that
+    /// is nearer to the estimate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, low, high } = *self;
         let half_width = (high - low) / 2.0;

@@ -2,7 +2,8 @@
 
 use hol_base::Duration;
 
-/// Significant bits of a bucket: its width is at most 2^-14 of the value, so its middle is at most 0.003 % off.
+/// Number of significant bits of a bucket. The width of a bucket is at most 2^-14 of its values, so that its
+/// middle differs from them by at most 0.003 %.
 const SIGNIFICANT_BITS: u32 = 15;
 
 /// A range of latencies that are counted together; the buckets are numbered in ascending order.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use crate::bucket::Bucket;
 
-/// The filled buckets with their counts, ascending; clones share the memory.
+/// The non-empty buckets with their counts, in ascending order; clones share the memory.
 ///
-/// Each bucket is stored as the distance to the previous bucket and the count. Both use seven bits per octet, the
-/// lowest first: mostly three octets per bucket.
+/// Each bucket is stored as the distance from the previous bucket, and the count. Both use seven bits of each
+/// octet, the lowest bits first. Most buckets need three octets.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Buckets(Arc<[u8]>);
 
 impl Buckets {
-    /// Iterates over the filled buckets.
+    /// Iterates over the non-empty buckets and their counts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Bucket, u64)> {
         let (mut rest, mut bucket) = (&*self.0, 0);
         std::iter::from_fn(move || {
@@ -22,7 +22,7 @@ impl Buckets {
         })
     }
 
-    /// Returns the buckets of both, with the sums of their counts.
+    /// Returns the counts of two sets of buckets, added up.
     pub(crate) fn merged_with(&self, other: &Self) -> Self {
         let (mut ours, mut theirs) = (self.iter().peekable(), other.iter().peekable());
         let next = || {
@@ -42,7 +42,7 @@ impl Buckets {
 }
 
 impl FromIterator<(Bucket, u64)> for Buckets {
-    /// Creates the counts from ascending buckets.
+    /// Creates the counts from buckets in ascending order.
     fn from_iter<I: IntoIterator<Item = (Bucket, u64)>>(buckets: I) -> Self {
         let (mut octets, mut before) = (Vec::new(), 0);
         for (Bucket(bucket), count) in buckets {

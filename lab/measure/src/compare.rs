@@ -11,49 +11,52 @@ use crate::{Allowance, SignedRanks};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The first sample is lower: the interval of the difference lies below zero.
+    /// The first sample is lower: its mean minus that of the second has an interval below zero.
     Faster,
-    /// The first sample is higher: the interval of the difference lies above zero.
+    /// The first sample is higher: its mean minus that of the second has an interval above zero.
     Slower,
-    /// Equivalent: the difference is shown to be within the margin, even where it is significant.
+    /// The samples are equivalent: the difference is within the margin, even if it is significant.
     NoDifference,
-    /// The repetitions do not decide whether the samples differ.
+    /// The repetitions are too few to decide whether the samples differ.
     Undecided,
 }
 
-/// The first mean minus the second, with the verdict.
+/// The result of a comparison: the first mean minus the second, and the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// First mean minus second, in the unit of the samples, without allowances for rare events.
+    /// The first mean minus the second, in the unit of the samples, without allowances for rare events.
     pub difference: Interval,
-    /// Lower end of the confidence interval, with an allowance for rare events that did not occur in the runs of the second sample.
+    /// Lower end of the difference's confidence interval. It includes an allowance for rare events that did not occur
+    /// in the runs of the second sample.
     pub low: f64,
-    /// Upper end of the confidence interval, with an allowance for rare events that did not occur in the runs of the first sample.
+    /// Upper end of the difference's confidence interval. It includes an allowance for rare events that did not occur
+    /// in the runs of the first sample.
     pub high: f64,
-    /// p value: the probability of a difference this large or larger if the true difference were zero (two-sided t
-    /// test).
+    /// p-value of the difference: the probability of a difference this large or larger if the true difference were
+    /// zero (two-sided t test).
     pub p: f64,
-    /// p value of equivalence: the probability of a difference this small if the true difference were as large as the
+    /// p-value of equivalence: the probability of a difference this small if the true difference were as large as the
     /// margin (two one-sided tests).
     pub p_equivalent: f64,
-    /// p value of a difference beyond the margin: the probability of a difference this large if the true difference
-    /// were as large as the margin (one-sided).
+    /// p-value of a difference beyond the margin: the probability of a difference this large if the true difference
+    /// were as large as the margin (one-sided test).
     pub p_beyond: f64,
-    /// The signed rank test of the pairs, a second test of the same question; `None` for unpaired samples.
+    /// The signed-rank test of the pairs, a second test for the same difference; `None` for unpaired samples.
     pub ranks: Option<SignedRanks>,
-    /// The verdict at the requested confidence.
+    /// The verdict at the requested level of confidence.
     pub verdict: Verdict,
 }
 
-/// An estimated difference.
+/// An estimated difference of two means.
 struct Estimate {
     mean: f64,
-    /// The standard error of the mean.
+    /// The standard error of the difference.
     error: f64,
     /// Degrees of freedom of the t distribution.
     freedom: f64,
     n: u64,
-    /// The allowances of the first and of the second mean: how far rare events may raise them.
+    /// The allowances of the first and of the second mean: by how much rare events that did not occur may raise
+    /// each mean.
     allowances: [Allowance; 2],
 }
 
@@ -76,7 +79,7 @@ pub fn compare_paired(first: &[f64], second: &[f64], margin: f64, confidence: f6
 }
 
 /// Compares like [`compare_paired`], with allowances for rare events that did not occur in the runs. Without
-/// them, a sample could be called lower only by luck.
+/// allowances, a sample might be called lower only because these events did not occur.
 pub fn compare_with_allowances(
     first: &[f64],
     second: &[f64],
@@ -98,12 +101,12 @@ pub fn compare_with_allowances(
     Comparison { ranks, ..estimate.judge(margin, confidence) }
 }
 
-/// Compares the ratios of times, pair by pair, of runs with the same seed. The `difference` of the result is
-/// the difference of the natural logarithms of the times.
+/// Compares times pair by pair by their ratios; the runs of a pair have the same seed. The `difference` of the
+/// result is the difference of the natural logarithms of the times.
 ///
-/// Times are skewed and their spread grows with them, so a test of ratios finds what a test of differences
-/// misses. A rare long run weighs less in a ratio than in the mean that is reported, so no transport is
-/// called faster if ratios and means disagree. `None` without samples, or if a time is not positive.
+/// Times are skewed, and their spread grows with them. A test of ratios therefore detects differences that a test
+/// of differences misses. But a rare long run affects a ratio less than the mean that is reported, so no transport
+/// is called faster if ratios and means disagree. Returns `None` without samples, or if a time is not positive.
 /// `allowances` is in the unit of the samples; `margin` is a share of the second sample.
 ///
 /// # Panics
@@ -164,15 +167,15 @@ impl Comparison {
         Self { difference, low, high, p: 1.0, p_equivalent: 1.0, p_beyond: 1.0, ranks: None, verdict }
     }
 
-    /// Returns the comparison without a winner; [`Verdict::NoDifference`] stays.
+    /// Returns the comparison without a winner: faster and slower become undecided.
     fn without_winner(self) -> Self {
         let verdict = if self.verdict == Verdict::NoDifference { self.verdict } else { Verdict::Undecided };
         Self { p: 1.0, p_beyond: 1.0, verdict, ..self }
     }
 
-    /// Corrects the comparison for missing pairs: pairs in which a run did not carry its load. `ranks` are
-    /// the ranks of all pairs. The verdict faster or slower stays if a sign test over all pairs confirms it;
-    /// otherwise, and for every other verdict, the result is undecided.
+    /// Corrects the comparison for pairs that were left out because one of their runs did not carry its load.
+    /// `ranks` are the ranks of all pairs. The verdict faster or slower stays if a sign test over all pairs
+    /// confirms it; otherwise, and for every other verdict, the result is undecided.
     pub fn confirmed_by(self, ranks: SignedRanks, confidence: f64) -> Self {
         let [p, p_beyond] = [self.p, self.p_beyond].map(|p| p.max(ranks.sign_test_p()));
         let is_lower = ranks.lower > ranks.higher;
@@ -185,7 +188,8 @@ impl Comparison {
 }
 
 impl Estimate {
-    /// Returns the probability of a t value above that of `distance`, which `allowances` shortens and makes less certain.
+    /// Returns the probability of a t value above that of `distance`. `allowances` make the distance shorter and less
+    /// certain.
     fn beyond(&self, distance: f64, allowances: Allowance) -> f64 {
         let distance = distance - allowances.expected;
         let error = self.error.hypot(allowances.half_width / normal_quantile(CONFIDENCE));
@@ -226,12 +230,12 @@ impl Estimate {
     }
 }
 
-/// Returns the two-sided quantile of the standard normal distribution.
+/// Returns the two-sided quantile of the standard normal distribution for this confidence.
 fn normal_quantile(confidence: f64) -> f64 {
     Normal::standard().inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Adjusts the p values of a family of tests so that the expected share of false rejections is at most the level
+/// Adjusts the p-values of a family of tests so that the expected share of false rejections is at most the level
 /// (Benjamini and Hochberg 1995). For a map this limits the share of wrong cells, whereas [`adjust_by_holm`] limits the
 /// probability that any cell is wrong.
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
@@ -246,8 +250,8 @@ pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Adjusts the p values of a family of tests (Holm 1979): reject where the result is below the family's
-/// level.
+/// Adjusts the p-values of a family of tests (Holm 1979). A hypothesis is rejected if its adjusted value is below
+/// the level of the whole family.
 pub fn adjust_by_holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));

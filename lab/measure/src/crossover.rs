@@ -3,7 +3,7 @@
 use hol_base::Seed;
 use serde::{Deserialize, Serialize};
 
-/// A point on a logarithmic axis where the sign of a difference changes, with its bootstrap interval.
+/// The point on a logarithmic axis at which the sign of a difference changes, with its bootstrap interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Crossover {
     /// Position on the axis at which the means cross.
@@ -14,7 +14,7 @@ pub struct Crossover {
     pub high: f64,
 }
 
-/// Number of resamples of the repetitions.
+/// Number of bootstrap resamples of the repetitions.
 const RESAMPLES: usize = 2_000;
 
 impl Crossover {
@@ -63,7 +63,7 @@ fn mean(samples: impl ExactSizeIterator<Item = f64>) -> f64 {
     samples.sum::<f64>() / n
 }
 
-/// Returns the first zero of the piecewise linear function of log x through the points.
+/// Returns the first zero of the curve through the points, which is piecewise linear over the logarithm of x.
 fn sign_change(x: &[f64], y: &[f64]) -> Option<f64> {
     let at = (1..y.len()).find(|&i| y[i - 1] != 0.0 && (y[i - 1] > 0.0) != (y[i] > 0.0))?;
     let share = y[at - 1] / (y[at - 1] - y[at]);

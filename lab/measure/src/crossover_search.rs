@@ -1,57 +1,57 @@
 //! Finds crossovers along an axis: the better of two transports changes within a bracket that is narrowed to
 //! a given precision.
 
-/// The better of two transports at one point of the axis.
+/// Which of two transports is better at one point of the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Winner {
     /// The first transport is better.
     First,
     /// The second transport is better.
     Second,
-    /// The difference is negligible.
+    /// Neither transport is better: the difference is negligible.
     Tie,
-    /// The permitted number of samples does not decide which transport is better.
+    /// It is uncertain which transport is better, although the permitted number of samples was taken.
     Unsure,
 }
 
-/// One point that was sampled.
+/// A sampled point of the axis, with its result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Value on the axis.
+    /// Value of the point on the axis.
     pub x: f64,
     /// Which of the two transports is better at this point.
     pub winner: Winner,
 }
 
-/// An interval of the axis within which the better of two transports changes. Its ends are sampled points
-/// with different results, and no result between them is certain.
+/// An interval of the axis within which the winner changes. Its ends are sampled points with different results; no
+/// certain result lies between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
     /// The last point with the result `before`.
     pub low: f64,
     /// The first point with the result `after`.
     pub high: f64,
-    /// The better transport up to `low`.
+    /// The winner up to `low`.
     pub before: Winner,
-    /// The better transport from `high` on.
+    /// The winner from `high` on.
     pub after: Winner,
 }
 
 /// The settings of a search for crossovers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrossoverSearch {
-    /// Whether the axis is logarithmic, so that equal steps are equal ratios.
+    /// Whether the axis is logarithmic, so that steps of equal length are equal ratios.
     pub logarithmic: bool,
-    /// The precision of a crossover, as a share. A bracket is narrow enough when its ends are at most this
-    /// share of the upper end apart (logarithmic axis), or of the length of the axis (linear axis).
+    /// The precision of a crossover. A bracket is narrow enough when the distance of its ends is at most this
+    /// share of the upper end (logarithmic axis), or of the length of the axis (linear axis).
     pub precision: f64,
-    /// Maximum number of points sampled in addition to those given.
+    /// Maximum number of points that are sampled in addition to the given points.
     pub max_points: usize,
 }
 
 impl CrossoverSearch {
-    /// Samples the points of `grid` (ascending), then between points that disagree; returns all probes,
-    /// ascending.
+    /// Samples the points of `grid` (ascending), and then points between neighbours with different winners.
+    /// Returns all probes in ascending order.
     ///
     /// `round` returns a nearby value that can be sampled, and `probe` samples it.
     pub fn run<E>(
@@ -65,7 +65,7 @@ impl CrossoverSearch {
         Ok(probes)
     }
 
-    /// Samples between neighbours of `probes` (ascending) with different winners.
+    /// Samples points between neighbours in `probes` (ascending) that have different winners.
     pub fn refine<E>(
         &self,
         probes: &mut Vec<Probe>,
@@ -79,7 +79,8 @@ impl CrossoverSearch {
         Ok(())
     }
 
-    /// Returns the next probe in the widest bracket that is too wide: its index among `probes`, and its value on the axis.
+    /// Returns the next point to sample, in the widest bracket that is not narrow enough: its index among `probes`, and
+    /// its value on the axis.
     fn next(&self, probes: &[Probe], round: &impl Fn(f64) -> f64) -> Option<(usize, f64)> {
         let span = probes.last()?.x - probes.first()?.x;
         let mut widest: Option<(f64, usize, f64)> = None;
@@ -107,14 +108,14 @@ impl CrossoverSearch {
     }
 }
 
-/// Returns the indexes of neighbouring decided probes with different winners.
+/// Returns the indices of neighbouring probes with different winners; probes whose winner is unsure are skipped.
 fn disagreeing_pairs(probes: &[Probe]) -> Vec<(usize, usize)> {
     let sure: Vec<usize> = (0..probes.len()).filter(|at| probes[*at].winner != Winner::Unsure).collect();
     let pairs = sure.windows(2).filter(|pair| probes[pair[0]].winner != probes[pair[1]].winner);
     pairs.map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// Returns the brackets in which `probes` (ascending) show a crossover.
+/// Returns the intervals of the axis within which `probes` (ascending) show a crossover.
 pub fn brackets(probes: &[Probe]) -> Vec<Bracket> {
     let bracket = |(low, high): (usize, usize)| {
         let (a, b) = (probes[low], probes[high]);

@@ -4,20 +4,20 @@ use crate::Distribution;
 use crate::bucket::Bucket;
 
 impl Distribution {
-    /// Returns the Kolmogorov–Smirnov distance: the largest difference of the two cumulative shares at any latency.
-    /// `None` if one has no messages.
+    /// Returns the Kolmogorov–Smirnov distance: the largest difference between the two cumulative distributions at
+    /// any latency. Returns `None` if one of them has no messages.
     ///
-    /// The distance depends on how many messages differ, not by how much: two worlds whose latencies are all
-    /// 1 µs apart have a distance of 1.
+    /// The distance depends on how many messages differ, not on how much they differ: if all latencies of two
+    /// worlds differ by 1 µs, the distance is 1.
     pub fn ks_distance(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.offered() as f64, other.offered() as f64);
         let gap = |(_, a, b): (Bucket, u64, u64)| (a as f64 / n - b as f64 / m).abs();
         (n > 0.0 && m > 0.0).then(|| self.steps(other).into_iter().map(gap).fold(0.0, f64::max))
     }
 
-    /// Returns the Wasserstein-1 distance in ms; `None` if one distribution has no completed message. It is
-    /// the smallest mean change of the latencies that turns one distribution into the other, and is never
-    /// less than the difference of the means.
+    /// Returns the Wasserstein-1 distance in ms: the smallest mean change of the latencies that turns one
+    /// distribution into the other. It is never less than the difference of the means. Returns `None` if one
+    /// distribution has no completed message.
     pub fn wasserstein_ms(&self, other: &Distribution) -> Option<f64> {
         let (n, m) = (self.completed() as f64, other.completed() as f64);
         let steps = self.steps(other);
@@ -29,7 +29,8 @@ impl Distribution {
         (n > 0.0 && m > 0.0).then(|| steps.windows(2).map(area).sum())
     }
 
-    /// Returns every latency of either distribution, ascending, with the number of messages of each that took no longer.
+    /// Returns every latency of either distribution, in ascending order. With each comes the number of messages of
+    /// either distribution that took no longer.
     fn steps(&self, other: &Distribution) -> Vec<(Bucket, u64, u64)> {
         let (mut ours, mut theirs) = (self.buckets.iter().peekable(), other.buckets.iter().peekable());
         let (mut a, mut b) = (0, 0);

@@ -7,12 +7,12 @@ use crate::bucket::Bucket;
 use crate::buckets::Buckets;
 use crate::packed_distribution::PackedDistribution;
 
-/// The latencies of messages, counted to four significant digits; total, squares, minimum and maximum are
+/// The latencies of messages, counted with four significant digits; sum, sum of squares, minimum and maximum are
 /// exact.
 ///
-/// A message that never completed has an infinite latency, so it is part of every share and quantile. Only
-/// filled buckets are stored, and copies share them, so a study can hold the distributions of thousands of
-/// runs at once.
+/// A message that never completed has an infinite latency, so that it is part of every share and quantile. Only
+/// non-empty buckets are stored, and copies share them, so that the distributions of thousands of runs fit into
+/// memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "PackedDistribution", into = "PackedDistribution")]
 pub struct Distribution {
@@ -54,7 +54,7 @@ impl Distribution {
         (n > 1).then(|| (spread as f64 / (n as f64 * (n - 1) as f64)).sqrt() / 1e6)
     }
 
-    /// Returns the shortest latency.
+    /// Returns the shortest latency of a completed message.
     pub fn min(&self) -> Option<Duration> {
         self.range.map(|(min, _)| min)
     }
@@ -64,7 +64,7 @@ impl Distribution {
         self.range.map(|(_, max)| max)
     }
 
-    /// Returns the latency that a share `p` of the offered messages does not exceed; `None` if fewer
+    /// Returns the latency that a share `p` of the offered messages does not exceed; `None` if a smaller share
     /// completed.
     pub fn quantile(&self, p: f64) -> Option<Duration> {
         // The factor tolerates rounding errors such as 0.07 * 100 = 7.000000000000001.
@@ -72,7 +72,7 @@ impl Distribution {
         self.at_rank(rank as u64)
     }
 
-    /// Returns the `rank`-th shortest latency, counted from 1; `None` beyond the completed messages.
+    /// Returns the latency with this rank, counted from 1 for the shortest; `None` if fewer messages completed.
     pub fn at_rank(&self, rank: u64) -> Option<Duration> {
         let mut seen = 0;
         let (bucket, _) = self.buckets.iter().find(|(_, count)| {

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{Discrete, Hypergeometric};
 
-/// Relative tolerance within which two probabilities are equal: rounding makes them differ.
+/// Relative difference up to which two probabilities count as equal, because of rounding.
 const TOLERANCE: f64 = 1e-7;
 
 /// Returns the two-sided p-value: the probability that two samples of the same population have shares at

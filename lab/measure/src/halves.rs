@@ -6,17 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::compare::compare_paired;
 
-/// Maximum number of parts into which the builder divides a run; when there are more, neighbours are merged in pairs.
+/// Maximum number of parts into which a run is divided while its length is unknown. When there are more, neighbouring
+/// parts are merged.
 const MAX_PARTS: usize = 64;
-/// Permitted difference between the halves of a run, as a share of their mean: twice the length would then change the mean by 5 %.
+/// Permitted difference between the means of a run's halves, as a share of the run's mean. A run of twice the length
+/// would then change the mean by about 5 %.
 const MAX_DIFFERENCE: f64 = 0.1;
-/// The significance level of a difference between the means of the halves. Every point of a study is tested, so a level
-/// of one in twenty would discard many means.
+/// The significance level of a difference between the means of the halves. It is low because every point of a study is
+/// tested; a level of one in twenty would discard many means.
 pub const UNSTEADY_SIGNIFICANCE: f64 = 0.001;
-/// Significance level of the rank test. Ten repetitions reach it if all of them, or all but the one with the smallest
-/// difference, change in the same direction.
+/// Significance level of the rank test. Ten repetitions reach it only if all of them, or all but the one with the
+/// smallest difference, change in the same direction.
 const RANKS_ALPHA: f64 = 0.005;
-/// Minimum number of repetitions for the rank test; fewer cannot reach [`RANKS_ALPHA`].
+/// Minimum number of repetitions for the rank test; with fewer, it cannot reach [`RANKS_ALPHA`].
 const MIN_RANKED_REPETITIONS: usize = 10;
 
 /// A number of completed messages and the sum of their latencies.
@@ -37,13 +39,13 @@ pub struct RunHalves {
     pub later: LatencySum,
 }
 
-/// Builds the halves of a run whose length is not known before its end.
+/// Builds the two halves of a run whose length is not known before its end.
 #[derive(Debug, Default)]
 pub(crate) struct HalvesBuilder {
     parts: Vec<LatencySum>,
-    /// Number of messages, completed or not, in the last part.
+    /// Number of messages in the last part, completed or not.
     last_part_messages: u64,
-    /// Number of messages, completed or not, in each of the other parts.
+    /// Number of messages in each of the other parts, completed or not.
     part_messages: u64,
 }
 
@@ -97,12 +99,12 @@ impl HalvesBuilder {
     }
 }
 
-/// Returns whether longer runs would have the same mean, judged by the mean latencies of the earlier and the
-/// later half of each repetition.
+/// Returns whether longer runs would have the same mean, judged by the mean latencies of the earlier and the later
+/// half of each repetition.
 ///
-/// False if the halves differ by more than a tenth of their mean and the difference is significant by a test
-/// of means and, with ten or more repetitions, also by a test of ranks. True for a single repetition, which
-/// does not show whether the halves differ.
+/// False if the halves differ by more than a tenth of their mean, and this difference is significant. With ten or
+/// more repetitions it must be significant in two tests, one of means and one of ranks; with fewer, only in the
+/// test of means. True for a single repetition, which does not show whether its halves differ.
 pub fn is_steady(halves: &[(f64, f64)]) -> bool {
     let (earlier, later): (Vec<f64>, Vec<f64>) = halves.iter().copied().unzip();
     let n = halves.len() as f64;

@@ -7,7 +7,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::Distribution;
 
-/// The default confidence: the probability that intervals contain the true value.
+/// The default confidence level of intervals: the probability that an interval contains the true value.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A mean with its confidence interval, in the unit of the samples.
@@ -18,7 +18,7 @@ pub struct Interval {
     /// Half the width of the interval; infinite (JSON: null) with fewer than two samples.
     #[serde(with = "null_is_infinite")]
     pub half_width: f64,
-    /// The number of independent samples.
+    /// Number of independent samples.
     pub n: u64,
 }
 
@@ -28,13 +28,12 @@ pub fn student_t(confidence: f64, freedom: f64) -> f64 {
     students_t(freedom).inverse_cdf(0.5 + confidence / 2.0)
 }
 
-/// Returns Student's distribution with this many degrees of `freedom`: the distribution of the mean of
-/// `freedom + 1` normal samples, in units of its standard error.
+/// Returns Student's t distribution with `freedom` degrees of freedom.
 pub(crate) fn students_t(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive")
 }
 
-/// Returns mean and variance (n - 1 in the denominator) of at least two samples.
+/// Returns the mean and the variance (with the denominator n - 1) of at least two samples.
 pub(crate) fn moments(samples: &[f64]) -> (f64, f64) {
     let n = samples.len() as f64;
     let mean = samples.iter().sum::<f64>() / n;
@@ -63,10 +62,11 @@ impl Interval {
         Some(Self { mean, half_width: student_t(confidence, n as f64 - 1.0) * error, n: n as u64 })
     }
 
-    /// Returns the interval that treats a run's latencies (ms) as independent, as some older publications did.
+    /// Returns the confidence interval of the mean under the assumption that a run's latencies (ms) are
+    /// independent, as some older publications assumed.
     ///
-    /// The interval is too short, because one loss delays many messages. Use it only for comparison with published
-    /// intervals.
+    /// This interval is too short, because one loss delays many messages. Use it only for comparison with
+    /// published intervals.
     pub fn naive(latency: &Distribution, confidence: f64) -> Option<Self> {
         let (mean, n) = (latency.mean_ms()?, latency.completed());
         let half_width = latency.deviation_ms().map_or(f64::INFINITY, |deviation| {
@@ -85,7 +85,7 @@ impl Interval {
         self.mean + self.half_width
     }
 
-    /// Returns whether `value` is in the interval, ends included.
+    /// Returns whether `value` is within the interval or at one of its ends.
     pub fn contains(&self, value: f64) -> bool {
         (self.low()..=self.high()).contains(&value)
     }
@@ -97,9 +97,9 @@ impl Interval {
 }
 
 impl fmt::Display for Interval {
-    /// Writes as many digits as the interval justifies: two of the half width, but at most six of the mean, with the
-    /// half width rounded up. A half width below a millionth is rounding noise, written as 0; then, and without a half
-    /// width, at most three digits follow the decimal point.
+    /// Writes as many digits as the interval justifies: two digits of the half width, which is rounded up, but at most
+    /// six digits of the mean. A half width below a millionth is rounding noise, and is written as 0. In this case,
+    /// and without a half width, at most three digits follow the decimal point.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = self.mean.abs().max(1.0).log10().floor();
         let six = (5.0 - whole).clamp(0.0, 3.0) as usize;
@@ -123,15 +123,15 @@ impl fmt::Display for Interval {
     }
 }
 
-/// Writes an infinite half width as null, because JSON has no infinity.
+/// Serializes an infinite half width as null, because JSON has no infinity.
 mod null_is_infinite {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Writes a number; null if it is infinite.
+    /// Serializes a number; null if it is infinite.
     pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
         value.is_finite().then_some(*value).serialize(to)
     }
-    /// Reads a number; null is infinite.
+    /// Reads a number; null means infinity.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
     }

@@ -6,17 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Distribution, Record, Recorder, nanoseconds};
 
-/// Maximum number of messages examined after the first event.
+/// Maximum number of messages that are examined after the first event.
 const MAX_MESSAGES: usize = 1 << 22;
 
-/// An event made no message late if this number of messages after it were on time, and none was late before them.
+/// Number of messages after an event that must be on time, with no late message before them, to conclude that the
+/// event made no message late.
 const ON_TIME_MESSAGES: u32 = 10;
 
-/// Number of messages before the event in a drawing.
+/// Number of messages before the event in a drawing of response times.
 const MESSAGES_BEFORE: usize = 64;
-/// Number of equal parts into which a drawing divides the time until the backlog was gone.
+/// Number of equal parts into which a drawing of response times divides the time until the end of the backlog.
 const PARTS_TO_RECOVERY: u64 = 256;
-/// The factor by which each part after the recovery is longer than the previous one.
+/// The factor by which, after the end of the backlog, each part of a drawing is longer than the previous part.
 const PART_GROWTH: f64 = 1.05;
 
 /// The effect of an event on the application.
@@ -34,42 +35,42 @@ pub struct Outage {
     /// Time of the event, since the start of the run.
     #[serde(rename = "at_ns", with = "nanoseconds")]
     pub at: Duration,
-    /// Time of the last delivery before the longest silence.
+    /// Start of the longest silence: the time of the last delivery before it.
     #[serde(rename = "since_ns", with = "nanoseconds")]
     pub since: Duration,
     /// Longest silence: the longest time without a delivery that ended after the event and began before the
     /// end of the backlog.
     #[serde(rename = "longest_ns", with = "nanoseconds")]
     pub longest: Duration,
-    /// Whether anything was delivered after the silence; otherwise it lasted until the run ended.
+    /// Whether anything was delivered after the longest silence; otherwise the silence lasted until the run ended.
     pub is_over: bool,
     /// Number of late messages, which are the backlog.
     pub late: u64,
     /// Number of late messages that were never delivered.
     pub lost: u64,
-    /// Time from the event until the first late message was delivered; `None` if none was.
+    /// Time from the event until the first late message was delivered; `None` if no late message was.
     #[serde(rename = "first_ns", with = "nanoseconds::optional")]
     pub first: Option<Duration>,
-    /// Time from the event until the last late message was delivered; `None` if none was, or if the outage lasted until
-    /// the run ended.
+    /// Time from the event until the last late message was delivered; `None` if no late message was, or if the outage
+    /// lasted until the run ended.
     #[serde(rename = "last_ns", with = "nanoseconds::optional")]
     pub last: Option<Duration>,
 }
 
-/// The response times around the first event of a run, for drawing.
+/// The response times around the first event of a run, for a drawing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct OutageCurve {
-    /// When each message was due, in ns since the event, and its response time in ns; `None` if it never
+    /// For each message: when it was due, in ns since the event, and its response time in ns; `None` if it never
     /// arrived.
     pub messages: Vec<(i64, Option<u64>)>,
 }
 
-/// A message that had not been delivered at the first event.
+/// A message that had not been delivered when the first event happened.
 #[derive(Debug, Clone, Copy)]
 struct PendingMessage {
     /// When the message was due.
     scheduled: Time,
-    /// When it was delivered; `None` if it never was.
+    /// When the message was delivered; `None` if it never was.
     delivered: Option<Time>,
 }
 
@@ -79,15 +80,15 @@ impl PendingMessage {
     }
 }
 
-/// Finds outages in records that are added one by one.
+/// Finds the outages of a run from records that are added one by one.
 #[derive(Debug, Default)]
 pub struct OutagesBuilder {
-    /// Times of the events, ascending.
+    /// Times of the events, in ascending order.
     events: Vec<Time>,
     latencies_before: Recorder,
     /// The times between successive deliveries before the first event.
     silences: Recorder,
-    /// The last messages before the first event: due time and response time.
+    /// The last messages before the first event: when each was due, and its response time.
     messages_before: std::collections::VecDeque<(Time, Duration)>,
     /// Time of the last delivery before the first event.
     last_delivery: Option<Time>,
@@ -126,7 +127,7 @@ impl OutagesBuilder {
     }
 
     /// Returns the outages that the events caused in a run that ended at `ended`, and the response times around the
-    /// first event. Both are empty if nothing was delivered before the first event; an event after the last message has
+    /// first event. Both are empty if nothing was delivered before the first event. An event after the last message has
     /// no outage.
     pub fn finish(self, ended: Time) -> (Vec<Outage>, OutageCurve) {
         let Self {
@@ -157,25 +158,25 @@ impl OutagesBuilder {
     }
 }
 
-/// Returns the latency that 99 of 100 messages did not exceed.
+/// Returns the latency that 99 of 100 messages before the event did not exceed.
 fn usual(before: &Distribution) -> Duration {
     before.quantile(0.99).unwrap_or(Duration::ZERO)
 }
 
-/// A run from its first event on.
+/// The part of a run that begins with its first event.
 struct RunAfterEvent {
-    /// Usual latency before the first event.
+    /// The usual response time before the first event.
     usual: Duration,
-    /// Times at which long silences ended, ascending.
+    /// Times at which long silences ended, in ascending order.
     ends: Vec<Time>,
-    /// Times of deliveries, ascending, from the last one before the first event on.
+    /// Times of deliveries, in ascending order, beginning with the last delivery before the first event.
     deliveries: Vec<Time>,
     messages_after: Vec<PendingMessage>,
     /// When the run ended.
     ended: Time,
 }
 
-/// The late messages of an event.
+/// The late messages of an event, counted.
 #[derive(Default)]
 struct Backlog {
     /// Number of late messages.
@@ -187,7 +188,7 @@ struct Backlog {
 }
 
 impl RunAfterEvent {
-    /// Returns the outage that the event at `at` caused, before the next event at `until`.
+    /// Returns the outage caused by the event at time `at`, up to the next event at time `until`.
     fn outage(&self, at: Time, until: Time) -> Option<Outage> {
         let backlog = self.backlog(at, until);
         let is_after = |delivery: &Time| *delivery > at;
@@ -216,12 +217,12 @@ impl RunAfterEvent {
         })
     }
 
-    /// Returns whether messages were due after the last delivery and none of them arrived.
+    /// Returns whether messages were due after the time `last` of the last delivery, but none of them arrived.
     fn is_dead_after(&self, last: Time) -> bool {
         self.messages_after.iter().any(|message| message.scheduled > last)
     }
 
-    /// Returns whether the message was overdue when a long silence ended, and arrived then or later.
+    /// Returns whether the message was overdue when a long silence ended, and arrived at that time or later.
     fn was_overdue(&self, message: &PendingMessage) -> bool {
         let next = self.ends.partition_point(|end| *end <= message.scheduled + self.usual);
         self.ends.get(next).is_some_and(|end| message.delivered.is_none_or(|delivered| *end <= delivered))
@@ -262,8 +263,8 @@ impl RunAfterEvent {
         backlog
     }
 
-    /// Returns the messages to draw: those before the event and, of each later part of the time, the slowest. A message
-    /// that never arrived counts as the slowest.
+    /// Returns the messages to draw: all messages before the event and, from each part of the time after it, the
+    /// slowest message. A message that never arrived counts as the slowest.
     fn curve(
         &self,
         first: Time,

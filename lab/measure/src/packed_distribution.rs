@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::bucket::Bucket;
 use crate::distribution::Distribution;
 
-/// The stored form: each bucket is the distance to the previous one and the count; squares are text, because many
-/// readers of JSON limit integers to 64 bits.
+/// The form in which a distribution is stored. Each bucket is stored as the distance from the previous bucket, and
+/// its count. The sum of squares is a text, because many JSON readers limit integers to 64 bits.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PackedDistribution {

@@ -19,14 +19,14 @@ pub struct Playback {
     pub lasts: Duration,
 }
 
-/// Computes a playback from frames that are added one by one.
+/// Builds a [`Playback`] from frames that are added one by one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaybackBuilder {
     frames: u64,
     playable: u64,
     glitches: u64,
     is_playing: bool,
-    /// When the first and the last frame were to be sent.
+    /// When the first frame and the last frame were to be sent.
     sent: [Time; 2],
 }
 
@@ -36,7 +36,7 @@ impl Playback {
         100.0 * self.playable as f64 / self.frames as f64
     }
 
-    /// Returns glitches per minute; `None` for a single frame, whose playing time is unknown.
+    /// Returns the number of glitches per minute; `None` for a single frame, whose playing time is unknown.
     pub fn glitches_per_minute(&self) -> Option<f64> {
         let minutes = self.lasts.as_secs_f64() / 60.0;
         (minutes > 0.0).then(|| self.glitches as f64 / minutes)
@@ -44,7 +44,7 @@ impl Playback {
 }
 
 impl PlaybackBuilder {
-    /// Creates a builder with the first frame.
+    /// Creates a builder that contains the first frame.
     pub(crate) fn new(frame: &Record) -> Self {
         let sent = [frame.scheduled; 2];
         let mut first = Self { frames: 0, playable: 0, glitches: 0, is_playing: true, sent };
@@ -63,7 +63,7 @@ impl PlaybackBuilder {
         self.sent = [self.sent[0].min(frame.scheduled), self.sent[1].max(frame.scheduled)];
     }
 
-    /// Returns the quality after the last frame.
+    /// Returns the playback of all frames added.
     pub(crate) fn finish(self) -> Playback {
         let Self { frames, playable, glitches, sent: [first, last], .. } = self;
         let gaps = frames.saturating_sub(1).max(1);

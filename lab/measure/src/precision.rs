@@ -2,21 +2,22 @@
 
 use crate::{CONFIDENCE, Interval};
 
-/// The precision that the mean over the repetitions has to reach, and limits for their number.
+/// The precision that the mean over the repetitions must reach, and the limits for the number of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precision {
     /// Minimum number of repetitions.
     pub min: u64,
     /// Maximum number of repetitions.
     pub max: u64,
-    /// Largest acceptable half width of the 95 % confidence interval, as a share of the mean.
+    /// Largest acceptable half width of the mean's 95 % confidence interval, as a share of the mean.
     pub relative: f64,
 }
 
 impl Precision {
-    /// Returns whether the repetitions so far suffice; `means` is in their order.
+    /// Returns whether the repetitions so far suffice; `means` is in the order of the repetitions.
     ///
-    /// Call this after each repetition, not after a batch: then the answer does not depend on how many run at the same time.
+    /// Call this function after each repetition, not after a batch of them. Then the result does not depend on how many
+    /// repetitions run at the same time.
     pub fn is_reached(&self, means: &[f64]) -> bool {
         let n = means.len() as u64;
         let precise =

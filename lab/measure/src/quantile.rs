@@ -12,13 +12,14 @@ use crate::Distribution;
 /// The confidence interval of a quantile; an end is `None` if the samples do not bound it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuantileInterval {
-    /// The lower end.
+    /// The lower end; `None` if the samples do not bound it.
     pub low: Option<Duration>,
     /// The upper end; `None` if the samples do not bound it, or if it falls on a message that never completed.
     pub high: Option<Duration>,
 }
 
-/// A corner of the complementary distribution (CCDF): a share of the offered messages takes longer than `latency`.
+/// A point at which the complementary cumulative distribution (CCDF) drops: a share of the offered messages takes
+/// longer than `latency`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
     /// The latency that a share of the messages exceeds.
@@ -31,12 +32,12 @@ pub struct CcdfPoint {
     pub high: f64,
 }
 
-/// Minimum number of messages in a drawn tail; with fewer it is noise.
+/// Minimum number of messages in the tail of a curve; a tail with fewer messages would be noise.
 const MIN_TAIL: u64 = 10;
 
 impl Distribution {
-    /// Returns the confidence interval of the quantile `p` between two order statistics, by the binomial
-    /// law.
+    /// Returns the confidence interval of the quantile `p`. Its ends are order statistics, chosen by the binomial
+    /// distribution.
     pub fn quantile_interval(&self, p: f64, confidence: f64) -> QuantileInterval {
         let outside = (1.0 - confidence) / 2.0;
         let Some(below) = Binomial::new(p, self.offered()).ok().filter(|_| self.offered() > 0) else {
@@ -47,9 +48,9 @@ impl Distribution {
         QuantileInterval { low: if low > 0 { self.at_rank(low) } else { None }, high: self.at_rank(high) }
     }
 
-    /// Returns the complementary distribution in ascending order of latency, `per_decade` points per factor
-    /// of ten in the share, as long as ten messages remain. The curve is a step function, so the last point
-    /// repeats the share before it.
+    /// Returns the complementary cumulative distribution in ascending order of latency, with `per_decade` points
+    /// per factor of ten in the share. The curve ends where fewer than ten messages remain. It is a step function,
+    /// so its last point repeats the share of the point before.
     pub fn ccdf(&self, per_decade: u32, confidence: f64) -> Vec<CcdfPoint> {
         let step = 10f64.powf(-1.0 / f64::from(per_decade));
         let z = Normal::standard().inverse_cdf(0.5 + confidence / 2.0);
@@ -72,7 +73,7 @@ impl Distribution {
 }
 
 /// Returns the score interval of a `share` of `n` trials (Wilson 1927); `z` is the quantile of the normal
-/// distribution. The interval is never empty and never outside 0 to 1.
+/// distribution. The interval is never empty, and always within 0 to 1.
 pub(crate) fn wilson(share: f64, n: f64, z: f64) -> (f64, f64) {
     let centre = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();

@@ -3,28 +3,30 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Maximum size of the smaller sample for which every choice of ranks is enumerated; above it, the rank sum is practically normal.
+/// Maximum size of the smaller sample for which every choice of ranks is enumerated. With larger samples the
+/// distribution of the rank sum is practically normal.
 const MAX_ENUMERATED: usize = 8;
 
-/// The result of a rank sum test.
+/// The result of a rank-sum test (Mann–Whitney).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankSum {
     /// Probability of superiority (A12, Vargha and Delaney 2000): the share of all pairs in which the first
     /// sample is higher. Pairs of equal values count half. 0.5 if neither sample is higher.
     pub superiority: f64,
-    /// Probability of ranks this different or more if both samples had the same distribution (two-sided); 1 if no
-    /// values differ.
+    /// Two-sided p-value: the probability of ranks this different or more if both samples had the same
+    /// distribution; 1 if no values differ.
     pub p: f64,
 }
 
 impl RankSum {
-    /// Ranks the samples of both sides together; infinite samples rank last and count as equal.
+    /// Compares two samples by the ranks of their values among all values; infinite values rank last and count as
+    /// equal.
     ///
-    /// Equal samples share their ranks. For a small sample the probability is exact, ties included; otherwise
-    /// it is the normal approximation with the ties in the variance.
+    /// Equal values share their ranks. If a sample is small, the p-value is exact, even with ties; otherwise it is the
+    /// normal approximation, whose variance accounts for ties.
     ///
     /// # Panics
-    /// If a sample is not a number.
+    /// If a value is not a number.
     pub fn of(first: &[f64], second: &[f64]) -> Self {
         assert!(first.iter().chain(second).all(|sample| !sample.is_nan()), "samples are numbers");
         if first.is_empty() || second.is_empty() {
@@ -43,8 +45,8 @@ impl RankSum {
     }
 }
 
-/// Returns twice the rank of every sample, ascending, and their sum over the first sample. Doubled ranks are integers although equal
-/// samples share the mean of their ranks.
+/// Returns twice the rank of every value in ascending order, and the sum of these over the first sample. Doubled ranks
+/// are integers, although equal values share the mean of their ranks.
 fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
     let mut samples: Vec<(f64, bool)> = first.iter().map(|sample| (*sample, true)).collect();
     samples.extend(second.iter().map(|sample| (*sample, false)));
@@ -58,8 +60,8 @@ fn doubled_ranks(first: &[f64], second: &[f64]) -> (Vec<usize>, usize) {
     (ranks, of_first)
 }
 
-/// Returns the two-sided probability of a rank sum at least as far from its middle as `sum`, over all ways to choose
-/// `chosen` of the ranks.
+/// Returns the two-sided p-value: the probability that the sum of `chosen` randomly chosen ranks is at least as far
+/// from the middle of its distribution as `sum`.
 fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     let max: usize = ranks.iter().rev().take(chosen).sum();
     // ways[k][s]: the number of choices of k ranks with sum s.
@@ -78,8 +80,8 @@ fn exact_p(ranks: &[usize], chosen: usize, sum: usize) -> f64 {
     (2.0 * low.min(high) / ways.iter().sum::<f64>()).min(1.0)
 }
 
-/// Returns the two-sided p-value by the normal approximation, with continuity correction; `higher` is the number of
-/// pairs in which the first sample is higher.
+/// Returns the two-sided p-value by the normal approximation with continuity correction. `higher` is the number of
+/// pairs in which the first sample is higher; a pair of equal values counts half.
 fn approximate_p(ranks: &[usize], higher: f64, (n, m): (f64, f64)) -> f64 {
     let all = n + m;
     let ties: f64 =

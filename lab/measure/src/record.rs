@@ -10,57 +10,57 @@ pub struct Record {
     pub id: u64,
     /// The kind of the record.
     pub kind: RecordKind,
-    /// Number of the record that contains this one, such as the page of an object; `None` if no record
-    /// contains it.
+    /// Number of the record of which this one is a part, such as the page of an object; `None` if it is not a part
+    /// of another record.
     pub parent: Option<u32>,
-    /// Stream (or connection) that carried the message.
+    /// Stream or connection that carried the message.
     pub stream: u16,
-    /// Octets of the message or request; for an object or a page, the octets of the requested content.
+    /// Size of the message or request, in octets; for an object or a page, size of the requested content.
     pub size: u32,
-    /// Octets of the reply; 0 if there is none, or if its size is not known.
+    /// Size of the reply, in octets; 0 if there is no reply, or if its size is not known.
     pub reply_size: u32,
     /// When the message was to be sent. Latency counts from this time.
     pub scheduled: Time,
-    /// Transfer of the request to the other application; `None` if it never arrived.
+    /// Times of the request's transfer to the other application; `None` if it never arrived.
     pub request: Option<TransferTimes>,
-    /// Transfer of the reply; `None` if it never arrived, or if the workload has no replies.
+    /// Times of the reply's transfer; `None` if it never arrived, or if the workload has no replies.
     pub reply: Option<TransferTimes>,
     /// How the message ended.
     pub outcome: Outcome,
 }
 
-/// What a record is about. Kinds are never counted together.
+/// What a record is about. Records of different kinds are never counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RecordKind {
-    /// A one-way message.
+    /// The record is about a one-way message.
     Message,
-    /// A request and its reply.
+    /// The record is about a request and its reply.
     Transaction,
-    /// A file of a page.
+    /// The record is about a file of a page.
     Object,
-    /// A document with its objects.
+    /// The record is about a page: a document with its objects.
     Page,
-    /// The first octets of a page.
+    /// The record is about the first octets of a page.
     Head,
-    /// A media frame, with a playout time.
+    /// The record is about a media frame, which has a playout time.
     Frame,
-    /// Transactions that follow each other, from the first request to the last reply.
+    /// The record is about a batch: successive transactions, from the first request to the last reply.
     Batch,
-    /// A user's program, from its start to its end.
+    /// The record is about a user's program, from its start to its end.
     Program,
-    /// A connection as seen in its packets, from the first to the last.
+    /// The record is about a connection as seen in its packets, from the first packet to the last.
     Connection,
 }
 
-/// The times of one message in one direction, in ascending order.
+/// The times of one message's transfer in one direction, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TransferTimes {
     /// When the application passed the message to the transport.
     pub written: Time,
-    /// When the last octet of the message was sent for the first time.
+    /// When the last octet of the message was transmitted for the first time.
     pub first_sent: Time,
-    /// When the copy that completed the message was sent.
+    /// When the transmission that completed the message at the receiver was made.
     pub last_sent: Time,
     /// When the message was complete at the receiving transport.
     pub arrived: Time,
@@ -71,13 +71,13 @@ pub struct TransferTimes {
 /// How a message ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The message (and its reply, if the workload has replies) was delivered.
+    /// The message was delivered and, if the workload has replies, so was its reply.
     Completed,
     /// The run ended before the message was delivered, or the transport never accepted the message.
     Unfinished,
     /// The transport abandoned the message (partial reliability).
     Abandoned,
-    /// The peer replied, but did not do what was requested.
+    /// The peer replied, but refused to do what was requested.
     Refused,
     /// The message was delivered, but after its playout time.
     Late,
@@ -90,36 +90,40 @@ impl Outcome {
     }
 }
 
-/// The delay of a message by component. The components add up to the latency.
+/// The delay of a message, divided into components that add up to its latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DelayBreakdown {
-    /// Time behind schedule, before the application passed the message to the transport.
+    /// Time by which the message was behind its schedule when the application passed it to the transport.
     pub slip: Duration,
-    /// Time at the other end, from the delivery of the request until the transport accepted the reply.
+    /// Time at the server, from the delivery of the request until the transport accepted the reply.
     pub service: Duration,
-    /// Time in the sender's buffer: window, Nagle, pacing.
+    /// Time in the sender's buffer, where the message waits for the window, for Nagle's algorithm or for pacing.
     pub sender: Duration,
-    /// Time from the first to the last transmission: loss detection and retransmission.
+    /// Time from the first transmission until the last transmission: loss detection and retransmission.
     pub recovery: Duration,
     /// Time on the wire, in queues, and until the receiving application has woken up.
     pub network: Duration,
-    /// Head-of-line wait: the message was complete at the receiver, but data sent earlier were missing.
+    /// Head-of-line wait: time for which the message was complete at the receiver, but data sent earlier were
+    /// missing.
     pub head_of_line: Duration,
 }
 
 impl Record {
-    /// Returns the time from the schedule to the end; `None` unless the message was delivered.
+    /// Returns the time from when the message was due until it was delivered or, with replies, until the reply
+    /// was; `None` if it was not.
     pub fn latency(&self) -> Option<Duration> {
         let last = self.reply.or(self.request)?;
         self.outcome.is_delivered().then(|| last.delivered.since(self.scheduled))
     }
 
-    /// Returns the number of octets in the direction that carries more; a throughput counts only these.
+    /// Returns the number of octets in the direction that carries more of them; only these count for the
+    /// throughput.
     pub fn octets(&self) -> u64 {
         self.size.max(self.reply_size).into()
     }
 
-    /// Returns when the [`octets`](Self::octets) were delivered; `None` if they never were, or if the record consists of other records.
+    /// Returns when the [`octets`](Self::octets) of the record were delivered. `None` if they never were, or if the
+    /// record consists of other records.
     pub fn delivered_at(&self) -> Option<Time> {
         let leg = match self.kind {
             RecordKind::Transaction if self.reply_size > self.size => self.reply,
@@ -134,7 +138,7 @@ impl Record {
         leg.map(|leg| leg.delivered)
     }
 
-    /// Returns the delay by component, request and reply together; `None` unless the message was delivered.
+    /// Returns the delay by component, for request and reply together; `None` unless the message was delivered.
     pub fn breakdown(&self) -> Option<DelayBreakdown> {
         let request = self.request.filter(|_| self.outcome.is_delivered())?;
         let mut split =
@@ -147,7 +151,7 @@ impl Record {
         Some(split)
     }
 
-    /// Returns the record with all times moved later by `by`.
+    /// Returns the record with all its times increased by `by`.
     pub fn shifted_by(self, by: Duration) -> Self {
         let later = |leg: Option<TransferTimes>| leg.map(|leg| leg.shifted_by(by));
         let (request, reply) = (later(self.request), later(self.reply));
@@ -181,7 +185,7 @@ impl Record {
 
 impl RecordKind {
     /// Returns whether records of this kind follow a schedule that the transport can fall behind. A page, for
-    /// example, does not: it waits only for its own connections.
+    /// example, has no such schedule, because it waits only for its own connections.
     pub const fn has_schedule(self) -> bool {
         match self {
             Self::Message | Self::Transaction | Self::Frame => true,
@@ -209,7 +213,7 @@ impl RecordKind {
         }
     }
 
-    /// Returns the name of the kind, in the plural.
+    /// Returns the name of the kind, in the plural, as in sentences.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Message => "messages",

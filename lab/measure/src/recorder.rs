@@ -59,7 +59,7 @@ impl Recorder {
         self.offered += 1;
     }
 
-    /// Returns the distribution of everything counted.
+    /// Returns the distribution of all messages counted.
     pub fn finish(self) -> Distribution {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         Distribution {

@@ -4,26 +4,28 @@
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal};
 
-/// Largest number of pairs for which every assignment of signs is enumerated; with more pairs the rank sum is practically normal.
+/// Largest number of pairs for which every assignment of signs is enumerated. With more pairs the distribution of the
+/// rank sum is practically normal.
 const MAX_ENUMERATED: usize = 60;
 
-/// The result of a signed rank test.
+/// The result of a signed-rank test (Wilcoxon).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SignedRanks {
     /// Number of pairs in which the first sample is lower.
     pub lower: u64,
     /// Number of pairs in which the first sample is higher.
     pub higher: u64,
-    /// Two-sided p-value: the probability of rank sums at least this unequal if neither sample tends to be lower; 1 if no
-    /// pair differs.
+    /// Two-sided p-value: the probability of rank sums at least this different if neither sample tends to be lower; 1
+    /// if no pair differs.
     pub p: f64,
 }
 
 impl SignedRanks {
-    /// Ranks the differences, first minus second, of paired samples; infinite differences are the largest.
+    /// Ranks the differences of paired samples, first minus second, by their sizes; infinite differences are the
+    /// largest.
     ///
-    /// Pairs without a difference are left out (Wilcoxon 1945). Equal sizes share their ranks, and the
-    /// probability is exact for these ranks, so ties do not distort it.
+    /// Pairs without a difference are left out (Wilcoxon 1945). Differences of equal size share their ranks. The
+    /// p-value is exact for these ranks, so that ties do not distort it.
     pub fn of(pairs: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let differs =
             |(a, b): (f64, f64)| (a != b).then_some(a - b).filter(|difference| !difference.is_nan());
@@ -45,8 +47,8 @@ impl SignedRanks {
     }
 }
 
-/// Returns twice the rank of each difference; the differences are sorted by size. Doubled ranks are integers although
-/// equal differences share the mean of their ranks.
+/// Returns twice the rank of each difference; the differences are sorted by size. Doubled ranks are integers,
+/// although equal differences share the mean of their ranks.
 fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     let same = |a: &f64, b: &f64| a.abs() == b.abs();
     let mut ranks = Vec::with_capacity(sorted.len());
@@ -57,7 +59,8 @@ fn doubled_ranks(sorted: &[f64]) -> Vec<usize> {
     ranks
 }
 
-/// Returns the two-sided probability of a sum of ranks as far from its middle as `sum`, over all signs.
+/// Returns the two-sided p-value: the probability, over all assignments of signs, of a sum of ranks at least as
+/// far from its middle as `sum`.
 fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     let total: usize = ranks.iter().sum();
     // likely[s]: the probability of sum s.
@@ -75,7 +78,7 @@ fn exact_p(ranks: &[usize], sum: usize) -> f64 {
     (2.0 * likely[..=min].iter().sum::<f64>()).min(1.0)
 }
 
-/// Returns the two-sided p-value for many pairs: the normal approximation, with ties in the variance.
+/// Returns the two-sided p-value for many pairs, by the normal approximation, whose variance accounts for ties.
 fn approximate_p(ranks: &[usize], sum: usize) -> f64 {
     let middle = ranks.iter().sum::<usize>() as f64 / 2.0;
     let variance = ranks.iter().map(|rank| (*rank as f64).powi(2)).sum::<f64>() / 4.0;

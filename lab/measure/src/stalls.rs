@@ -4,50 +4,50 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 
 use crate::CONFIDENCE;
 
-/// Number of timeouts, or of backoffs, above which the sample itself shows their effect on the mean and needs
-/// no allowance.
+/// Number of timeouts, or of backoffs, from which on the runs themselves show their effect on the mean, so that no
+/// allowance is needed.
 pub const MIN_TIMEOUTS: u64 = 10;
 
-/// The retransmission timeouts of a point's runs, and the cost of one more timeout.
+/// The number of retransmission timeouts in a point's runs, and the effect of one more timeout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeoutCounts {
     /// Number of expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Number of expiries that followed another expiry, so that the timer had been doubled.
+    /// Number of expiries that followed another expiry, so that the timeout had been doubled.
     pub backoffs: u64,
     /// Probability that a retransmission after a timeout, or its acknowledgement, is lost.
     pub lost_again: f64,
-    /// Seconds for which a first timeout stalls a stream.
+    /// Time in seconds for which a first timeout stalls a stream.
     pub stall_s: f64,
-    /// Messages per second that wait during a stall; 0 if each message waits for the previous one in any
-    /// case.
+    /// Messages per second that wait during a stall; 0 if each message has to wait for the previous one anyway.
     pub rate: f64,
-    /// Number of messages in the mean.
+    /// Number of messages over which the mean is taken.
     pub messages: u64,
 }
 
-/// How far rare events that the runs did not include may raise a mean.
+/// By how much rare events that did not occur in the runs may raise a mean.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Allowance {
-    /// Effect on the mean, in ms, of the events that were expected and did not occur.
+    /// Effect of the events that were to be expected but did not occur on the mean, in ms.
     pub expected: f64,
-    /// Half width of that effect's confidence interval, in ms.
+    /// Half width of the confidence interval of `expected`, in ms.
     pub half_width: f64,
 }
 
 impl TimeoutCounts {
     /// Returns whether there were too few events to show their effect on the mean.
     ///
-    /// Timeouts are too few below [`MIN_TIMEOUTS`]; backoffs are too few below that number if some were expected.
+    /// Fewer than [`MIN_TIMEOUTS`] timeouts are too few. Fewer backoffs than that are too few if backoffs were to
+    /// be expected.
     pub fn are_rare(&self) -> bool {
         self.timeouts < MIN_TIMEOUTS || (self.backoffs < MIN_TIMEOUTS && self.expected_backoffs() >= 0.05)
     }
 
-    /// Returns the allowance for events that the sample lacks; zero if every kind of event was frequent.
+    /// Returns the allowance for events that did not occur in the runs; zero if every kind of event was frequent.
     ///
-    /// The number of timeouts follows a Poisson distribution. Each timeout is followed by a backoff with the
-    /// probability that its retransmission is lost. A stall of `t` seconds delays the messages due in that
-    /// time by `t / 2` on average. A doubled timer stalls three times as long.
+    /// The number of timeouts follows a Poisson distribution. A timeout is followed by a backoff if its
+    /// retransmission is lost. A stall of `t` seconds delays the messages that are due during the stall by `t / 2`
+    /// on average. A timeout and its backoff together stall a stream three times as long as a timeout alone.
     pub fn allowance(&self) -> Allowance {
         if self.messages == 0 {
             return Allowance::default();
@@ -67,13 +67,14 @@ impl TimeoutCounts {
         Allowance { half_width: variance.sqrt(), ..unseen }
     }
 
-    /// Returns the expected number of backoffs after these timeouts.
+    /// Returns the number of backoffs to be expected after these timeouts.
     fn expected_backoffs(&self) -> f64 {
         self.lost_again * self.timeouts as f64
     }
 }
 
-/// Returns the upper end of the confidence interval of a Poisson mean if `seen` events were seen (Garwood 1936).
+/// Returns the upper end of the confidence interval of a Poisson mean, if `seen` events were observed (Garwood
+/// 1936).
 fn poisson_upper_end(seen: u64) -> f64 {
     let law = Gamma::new(seen as f64 + 1.0, 1.0).expect("the shape is positive");
     law.inverse_cdf(0.5 + CONFIDENCE / 2.0)

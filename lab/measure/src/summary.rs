@@ -8,12 +8,12 @@ use crate::nanoseconds;
 use crate::playback::PlaybackBuilder;
 use crate::{DelayBreakdown, Distribution, Outcome, Playback, Record, RecordKind, Recorder, RunHalves};
 
-/// The summary of a run's records, small enough that a study keeps it for every run.
+/// The summary of a run's records. It is so small that a study can store it for every run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of messages that were to be sent.
     pub offered: u64,
-    /// Number of messages that were delivered (and answered); includes frames that arrived too late.
+    /// Number of messages that were delivered and, with replies, answered. Includes frames that arrived too late.
     pub completed: u64,
     /// Number of messages that were unfinished when the run ended.
     pub unfinished: u64,
@@ -22,23 +22,24 @@ pub struct Summary {
     /// Number of messages that the peer refused.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
-    /// Octets of the completed messages; of a transaction, only the direction that carries more.
+    /// Number of octets in the completed messages. A transaction counts only with the direction that carries more
+    /// octets.
     pub bytes: u64,
-    /// Latencies, counted from the scheduled time.
+    /// Latencies of the messages, from the time at which each was scheduled.
     pub latency: Distribution,
-    /// Sum of the completed messages' delays by component.
+    /// Sum of the completed messages' delays, by component.
     pub split: TotalDelayBreakdown,
-    /// Longest time that a scheduled message waited before the transport accepted it; messages never
-    /// accepted do not count.
+    /// Longest time by which a message was behind its schedule when the transport accepted it. Messages that were
+    /// never accepted do not count.
     #[serde(rename = "behind_ns", default, with = "nanoseconds")]
     pub behind: Duration,
-    /// Latencies of the earlier and of the later half of the messages.
+    /// Latencies of the earlier half and of the later half of the messages.
     #[serde(default)]
     pub halves: RunHalves,
     /// Playback quality of frames; `None` for other records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub playback: Option<Playback>,
-    /// Digest over all records: same seed, same digest.
+    /// Digest over all records: the same seed gives the same digest.
     #[serde(with = "as_text")]
     pub digest: Digest,
 }
@@ -46,36 +47,38 @@ pub struct Summary {
 /// Sum of many messages' delays by component, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TotalDelayBreakdown {
-    /// Time behind schedule, before the transport accepted the messages.
+    /// Time by which the messages were behind schedule when the transport accepted them.
     pub slip: u128,
     /// Time at the server, until the transport accepted the replies; results of older versions include it in `slip`.
     #[serde(default)]
     pub service: u128,
-    /// Time in the sender's buffer.
+    /// Time in the senders' buffers.
     pub sender: u128,
-    /// Time from first to last transmission.
+    /// Time from the first transmission until the last transmission.
     pub recovery: u128,
-    /// Time on the wire and in queues.
+    /// Time of the messages on the wire and in queues.
     pub network: u128,
-    /// Head-of-line wait: time for which the messages were complete, but data sent earlier were missing.
+    /// Head-of-line wait: time for which the messages were complete at the receiver, but data sent earlier were
+    /// missing.
     pub head_of_line: u128,
 }
 
 /// Mean delay of a message by component, in ms; the components add up to the mean latency.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct MeanDelayBreakdown {
-    /// Time behind schedule, before the transport accepted the message.
+    /// Time by which the message was behind schedule when the transport accepted it.
     pub slip: f64,
     /// Time at the server, until the transport accepted the reply.
     #[serde(default)]
     pub service: f64,
     /// Time in the sender's buffer.
     pub sender: f64,
-    /// Time from first to last transmission.
+    /// Time from the first transmission until the last transmission.
     pub recovery: f64,
-    /// Time on the wire and in queues.
+    /// Time of the message on the wire and in queues.
     pub network: f64,
-    /// Head-of-line wait: time for which the message was complete, but data sent earlier were missing.
+    /// Head-of-line wait: time for which the message was complete at the receiver, but data sent earlier were
+    /// missing.
     pub head_of_line: f64,
 }
 
@@ -136,7 +139,7 @@ impl Summarizer {
         self.refused += u64::from(record.outcome == Outcome::Refused);
     }
 
-    /// Returns the summary at the end of the run.
+    /// Returns the summary of all records added.
     pub fn finish(self) -> Summary {
         let Self { latency, digester, split, behind, halves, playback, .. } = self;
         let Self { offered, completed, abandoned, refused, bytes, .. } = self;
@@ -157,19 +160,19 @@ impl Summarizer {
     }
 }
 
-/// A run that falls this far behind its schedule does not carry its load. IKR report 53, section 5.1.
+/// If a run falls this far behind its schedule, it does not carry its load. IKR report 53, section 5.1.
 const MAX_BEHIND: Duration = Duration::from_secs(1);
 
 impl Summary {
-    /// Returns whether a message waited for more than a second before the transport accepted it.
+    /// Returns whether a message was more than a second behind its schedule when the transport accepted it.
     pub fn has_fallen_behind(&self) -> bool {
         self.behind > MAX_BEHIND
     }
 
-    /// Returns whether the backlog in the transport's buffers grew. It grew if the messages of the later half
-    /// took more than a second, and either twice as long as those of the earlier half, or longer by a
-    /// twentieth of `schedule`, the time for which messages were due. If a flow carries nine tenths of its
-    /// load from the start, the later half takes longer by a twentieth.
+    /// Returns whether the backlog in the transport's buffers grew. It grew if the messages of the later half took
+    /// more than a second, and if they took twice as long as those of the earlier half, or longer than those by a
+    /// twentieth of `schedule`, the time for which messages were due. (In a flow that carries nine tenths of its
+    /// load from the start, the difference is a twentieth of `schedule`.)
     pub fn has_growing_backlog(&self, schedule: Duration) -> bool {
         let limit = MAX_BEHIND.as_millis_f64();
         let grew = |(earlier, later): (f64, f64)| {
@@ -185,7 +188,7 @@ impl Summary {
 }
 
 impl TotalDelayBreakdown {
-    /// Adds the components of one message's delay.
+    /// Adds the components of the delay of one message.
     pub fn add(&mut self, split: &DelayBreakdown) {
         self.slip += u128::from(split.slip.as_nanos());
         self.service += u128::from(split.service.as_nanos());
@@ -195,7 +198,7 @@ impl TotalDelayBreakdown {
         self.head_of_line += u128::from(split.head_of_line.as_nanos());
     }
 
-    /// Adds the messages of another run.
+    /// Adds the sums of another run.
     pub fn merge(&mut self, other: &TotalDelayBreakdown) {
         self.slip += other.slip;
         self.service += other.service;
@@ -205,7 +208,7 @@ impl TotalDelayBreakdown {
         self.head_of_line += other.head_of_line;
     }
 
-    /// Returns the mean per message in ms.
+    /// Returns the mean per message in ms, for this number of messages.
     pub fn mean(&self, messages: u64) -> MeanDelayBreakdown {
         let share = |total: u128| total as f64 / messages as f64 / 1e6;
         MeanDelayBreakdown {
@@ -219,21 +222,21 @@ impl TotalDelayBreakdown {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Writes and reads a digest as 32 hexadecimal digits.
+/// Serializes and deserializes a digest as 32 hexadecimal digits.
 mod as_text {
     use hol_base::Digest;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    /// Writes a digest as text.
+    /// Serializes a digest as 32 hexadecimal digits.
     pub fn serialize<S: Serializer>(digest: &Digest, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(digest)
     }
-    /// Reads a digest from text.
+    /// Deserializes a digest from 32 hexadecimal digits.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Digest, D::Error> {
         String::deserialize(from)?.parse().map_err(D::Error::custom)
     }

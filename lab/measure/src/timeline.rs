@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LatencySum, Record, nanoseconds};
 
-/// Maximum number of intervals in a timeline; later deliveries are discarded.
+/// Maximum number of intervals in a timeline; deliveries after the last interval are discarded.
 const MAX_PARTS: usize = 1 << 16;
 
 /// The deliveries in each interval of a run, from the time at which its first message was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// When the first message was due, since the start of the run; zero in results of older versions.
+    /// When the first message was due, relative to the start of the run; zero in results of older versions.
     #[serde(default, rename = "begin_ns", with = "nanoseconds")]
     pub begin: Duration,
     /// Length of an interval.
@@ -24,13 +24,15 @@ pub struct Timeline {
 /// The deliveries of one interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TimelinePart {
-    /// Delivered (and answered) messages, and the sum of their latencies.
+    /// The messages that were delivered (and answered) in the interval: their number, and the sum of their
+    /// latencies.
     pub messages: LatencySum,
-    /// Octets that were delivered in this interval, of [`Record::octets`]: of requests or of replies, whichever are larger.
+    /// Number of octets delivered in the interval: those of requests or those of replies, whichever are larger
+    /// ([`Record::octets`]).
     pub octets: u64,
 }
 
-/// Builds a timeline from messages that are added one by one.
+/// Builds a [`Timeline`] from messages that are added one by one.
 #[derive(Debug)]
 pub struct TimelineBuilder {
     timeline: Timeline,
@@ -39,7 +41,7 @@ pub struct TimelineBuilder {
 }
 
 impl TimelineBuilder {
-    /// Creates a timeline with intervals of this length, which is not zero.
+    /// Creates a builder of a timeline with intervals of this length, which must not be zero.
     pub const fn new(interval: Duration) -> Self {
         Self { timeline: Timeline { begin: Duration::ZERO, interval, parts: Vec::new() }, times: None }
     }
@@ -62,7 +64,8 @@ impl TimelineBuilder {
         }
     }
 
-    /// Returns the interval that contains the time `since_begin`; `None` if it is too late to be kept.
+    /// Returns the interval at the time `since_begin`; `None` if it is after the last interval that a timeline can
+    /// have.
     fn part(&mut self, since_begin: Duration) -> Option<&mut TimelinePart> {
         let parts = &mut self.timeline.parts;
         let number = since_begin.as_nanos() / self.timeline.interval.as_nanos();
@@ -71,7 +74,7 @@ impl TimelineBuilder {
         parts.get_mut(at)
     }
 
-    /// Returns the complete intervals, without the last one, in which the run ended.
+    /// Returns the timeline of all complete intervals. The interval in which the run ended is not complete.
     pub fn finish(mut self) -> Timeline {
         let span = self.times.map_or(Duration::ZERO, |(begin, last)| last.since(begin));
         self.timeline.begin = self.times.map_or(Duration::ZERO, |(begin, _)| begin.since(Time::ZERO));

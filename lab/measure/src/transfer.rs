@@ -6,37 +6,37 @@ use hol_base::{Duration, Time};
 
 use crate::Record;
 
-/// The time during which a flow's messages were carried.
+/// The time during which a flow carried its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
     /// When the first message was passed to the transport.
     pub start: Time,
-    /// When the last message was delivered (and answered) or, if it never was, when it was due.
+    /// When the last message was delivered (and answered). If messages were lost that were due later, when the
+    /// last of these was due.
     pub end: Time,
 }
 
-/// Computes the transfer from records that are added one by one.
+/// Computes a [`Transfer`] from records that are added one by one.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TransferBuilder {
     first_written: Option<Time>,
     last_delivered: Option<Time>,
-    /// When the last message that never arrived was due.
+    /// When the last one of those messages was due that never arrived.
     last_missed: Option<Time>,
 }
 
-/// The octets that a background flow carries during a transfer.
+/// Counts the octets that a background flow delivers during the transfer of the measured flow.
 #[derive(Debug, Clone)]
 pub struct BackgroundTransfer {
-    /// Earliest possible start of the transfer.
+    /// Earliest possible start of the measured flow's transfer.
     earliest_start: Time,
     octets: u64,
-    /// Octets delivered outside the transfer as known so far, by the time of delivery.
+    /// Octets delivered outside the measured flow's transfer as far as it is known, by the time of delivery.
     octets_outside: BTreeMap<Time, u64>,
 }
 
 impl Transfer {
-    /// Returns the time from the first message to the last that was delivered or due; `None` if nothing was
-    /// delivered.
+    /// Returns the transfer to which the records belong; `None` if nothing was delivered.
     pub fn of(records: &[Record]) -> Option<Self> {
         let mut so_far = TransferBuilder::default();
         records.iter().for_each(|record| so_far.add(record));
@@ -62,7 +62,7 @@ impl TransferBuilder {
         }
     }
 
-    /// Returns the transfer so far; `None` if nothing was delivered.
+    /// Returns the transfer that the records added so far give; `None` if nothing was delivered.
     pub fn transfer(&self) -> Option<Transfer> {
         let (first, last) = (self.first_written?, self.last_delivered?);
         Some(Transfer { start: first, end: self.last_missed.map_or(last, |missed| last.max(missed)) })
@@ -70,7 +70,7 @@ impl TransferBuilder {
 }
 
 impl BackgroundTransfer {
-    /// Creates a count for a transfer that does not start before `earliest_start`.
+    /// Creates a counter for a transfer that does not start before `earliest_start`.
     pub const fn new(earliest_start: Time) -> Self {
         Self { earliest_start, octets: 0, octets_outside: BTreeMap::new() }
     }
@@ -82,7 +82,7 @@ impl BackgroundTransfer {
         }
     }
 
-    /// Counts the octets delivered during `transfer`, which must contain the transfer of the previous call.
+    /// Adds the octets delivered during `transfer`, which must contain the transfer of the previous call.
     pub fn count(&mut self, transfer: Transfer) {
         let during = transfer.start..=transfer.end;
         let inside: Vec<Time> = self.octets_outside.range(during).map(|(delivered, _)| *delivered).collect();
@@ -96,8 +96,8 @@ impl BackgroundTransfer {
     }
 }
 
-/// Returns Jain's fairness index of the flows' shares: 1 if all are equal, 1/n if one flow got everything;
-/// `None` if none got anything. Jain, Chiu, Hawe: DEC-TR-301, 1984.
+/// Returns Jain's fairness index of the flows' shares: 1 if all shares are equal, 1/n if one of n flows got
+/// everything. `None` if no flow got anything. Jain, Chiu, Hawe: DEC-TR-301, 1984.
 pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

@@ -5,7 +5,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::compare::{Verdict, adjust_by_holm, compare_paired};
 
-/// The direction in which a curve is claimed to go.
+/// The direction in which a curve is claimed to move along the axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -15,16 +15,16 @@ pub enum Direction {
     NonIncreasing,
 }
 
-/// The result of a test of a curve's direction.
+/// The result of testing whether a curve moves in a claimed direction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// Indexes `i` of the steps from level `i` to `i + 1` that go against the direction significantly, corrected for
-    /// the number of steps (Holm).
+    /// The steps whose change contradicts the direction significantly, after correction for the number of steps
+    /// (Holm). Step `i` leads from level `i` to level `i + 1`.
     pub violations: Vec<usize>,
-    /// p value of the sign test: the probability that at least this many repetitions go in the claimed direction by
-    /// chance, from the first level to the last.
+    /// p-value of the sign test between the first and the last level: the probability that, by chance, at least
+    /// this many repetitions change in the claimed direction.
     pub p: f64,
-    /// The monotonic curve nearest to the means.
+    /// The curve that is nearest to the means and moves only in the claimed direction.
     pub fit: Vec<f64>,
 }
 
@@ -47,13 +47,14 @@ impl Trend {
         Self { violations, p: sign_test(levels, direction), fit: isotonic_fit(&means, direction) }
     }
 
-    /// Returns whether no step contradicts the direction.
+    /// Returns whether no step contradicts the direction significantly.
     pub fn holds(&self) -> bool {
         self.violations.is_empty()
     }
 }
 
-/// Returns the p value of the one-sided sign test between the ends of the axis; ties are left out.
+/// Returns the p-value of the one-sided sign test between the two ends of the axis; repetitions without a
+/// difference are left out.
 fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     let [first, .., last] = levels else { return 1.0 };
     let right = |from: f64, to: f64| match direction {
@@ -69,7 +70,7 @@ fn sign_test(levels: &[Vec<f64>], direction: Direction) -> f64 {
     }
 }
 
-/// Returns the least-squares curve that never moves against `direction` (pool adjacent violators).
+/// Returns the nearest curve, by least squares, that never moves against `direction` (pool adjacent violators).
 pub fn isotonic_fit(values: &[f64], direction: Direction) -> Vec<f64> {
     let sign = if direction == Direction::NonDecreasing { 1.0 } else { -1.0 };
     let mut pools: Vec<(f64, usize)> = Vec::new();

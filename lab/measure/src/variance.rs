@@ -2,8 +2,8 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
-/// Samples that differ in two factors only, indexed by level of the first factor, level of the second and repetition.
-/// The number of repetitions is the same everywhere.
+/// Samples that differ in two factors only. The indices are the level of the first factor, the level of the second
+/// factor, and the repetition. The number of repetitions is the same everywhere.
 pub type Block = Vec<Vec<Vec<f64>>>;
 
 /// The variance within blocks, by source.
@@ -13,13 +13,13 @@ pub struct VarianceAnalysis {
     pub first: VarianceComponent,
     /// Variance explained by the second factor.
     pub second: VarianceComponent,
-    /// Variance explained only by both factors together.
+    /// Variance explained only by the combination of both factors.
     pub interaction: VarianceComponent,
     /// Variance between repetitions.
     pub error: VarianceComponent,
 }
 
-/// The part of the variance that has one source.
+/// The part of the variance that one source explains.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct VarianceComponent {
     /// Sum of squares.
@@ -29,8 +29,8 @@ pub struct VarianceComponent {
 }
 
 impl VarianceAnalysis {
-    /// Pools the components of all blocks. Differences between blocks are not attributed to a factor. `None`
-    /// if the samples do not vary, or if there are no repetitions for an estimate of the error.
+    /// Adds up the components of all blocks. Differences between blocks are not attributed to a factor. Returns
+    /// `None` if the samples do not vary, or if there are too few repetitions to estimate the error.
     pub fn pooled(blocks: &[Block]) -> Option<Self> {
         let variance = blocks.iter().map(of_block).fold(Self::default(), |total, block| Self {
             first: total.first + block.first,
@@ -46,7 +46,7 @@ impl VarianceAnalysis {
         part.squares / self.total()
     }
 
-    /// Returns Fisher's F of `part`: its mean square divided by that of the error.
+    /// Returns Fisher's F for `part`: its mean square divided by the mean square of the error.
     pub fn f(&self, part: VarianceComponent) -> f64 {
         (part.squares / part.freedom) / (self.error.squares / self.error.freedom)
     }
@@ -100,7 +100,7 @@ fn mean(samples: &[f64]) -> f64 {
     samples.iter().sum::<f64>() / samples.len() as f64
 }
 
-/// Returns the sum of the squared distances from `centre`.
+/// Returns the sum of the squared distances of the samples from `centre`.
 fn squared_distances(samples: &[f64], centre: f64) -> f64 {
     samples.iter().map(|x| (x - centre) * (x - centre)).sum()
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::nanoseconds;
 use crate::{DelayComponent, Record, RecordKind, TransferTimes};
 
-/// The waterfall of a page: its files in the order in which they became known.
+/// The waterfall of a page: its files, in the order in which the client learned of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waterfall {
     /// Number of the page in its run, from 1.
@@ -28,35 +28,35 @@ pub struct WaterfallFile {
     /// Time from the click until the client learned of the file.
     #[serde(rename = "known_ns", with = "nanoseconds")]
     pub known_after: Duration,
-    /// The parts of the file's delay after the client learned of it: first those of the request, then those of the file
-    /// itself; empty if the file never arrived.
+    /// The parts of the file's delay after the client learned of it: first those of the request, then those of the
+    /// reply with the file. Empty if the file never arrived.
     pub spans: Vec<Span>,
 }
 
-/// A part of a file's delay.
+/// A part of a file's delay, with one cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// The cause for which the file waited.
+    /// The cause of this part of the delay.
     pub cause: DelayComponent,
-    /// How long the file waited.
+    /// The length of this part of the delay.
     #[serde(rename = "ns", with = "nanoseconds")]
     pub duration: Duration,
 }
 
-/// Collects the records that a waterfall may need.
+/// Collects the records from which a waterfall is drawn.
 #[derive(Debug, Default)]
 pub struct WaterfallBuilder {
-    /// Each page with its files.
+    /// The pages of the run, each with its files.
     pages: Vec<(Record, Vec<Record>)>,
 }
 
 impl WaterfallBuilder {
-    /// The page to draw is chosen among this number of first pages of the run.
+    /// Number of pages at the start of a run among which the page to draw is chosen.
     const MAX_PAGES: usize = 64;
-    /// Maximum number of files of a drawn page; more bars are unreadable.
+    /// Maximum number of files of a page that can be drawn; more bars would be unreadable.
     pub const MAX_FILES: usize = 256;
 
-    /// Adds the next record; a page comes before its files.
+    /// Adds the next record. The record of a page must come before those of its files.
     pub fn add(&mut self, record: &Record) {
         match record.kind {
             RecordKind::Page if self.pages.len() < Self::MAX_PAGES => self.pages.push((*record, Vec::new())),
@@ -70,8 +70,8 @@ impl WaterfallBuilder {
         }
     }
 
-    /// Returns the page with the median time among the first 64 of the run; pages that never arrived count as
-    /// the longest. `None` if there is no page, or if the page has too many files to draw.
+    /// Returns the page with the median time among the first 64 pages of the run; pages that never arrived count
+    /// as the longest. Returns `None` if there is no page, or if the chosen page has too many files to draw.
     pub fn finish(mut self) -> Option<Waterfall> {
         let time = |page: &Record| page.latency().unwrap_or(Duration::MAX);
         self.pages.sort_by_key(|(page, _)| (time(page), page.id));
@@ -84,7 +84,7 @@ impl WaterfallBuilder {
 }
 
 impl Waterfall {
-    /// Returns the `number`-th page of the run.
+    /// Returns the waterfall of the page with this number, of which `page` and `files` are the records.
     pub fn new(number: u64, page: &Record, files: &[Record]) -> Self {
         let bars = files.iter().map(|file| WaterfallFile::new(file, page.scheduled)).collect();
         Self { page: number, took: page.latency(), files: bars }
@@ -111,7 +111,7 @@ impl WaterfallFile {
     }
 }
 
-/// Returns the parts of a file's delay since it became known, without parts of zero length.
+/// Returns the parts of a file's delay after the client learned of it; parts of zero length are left out.
 fn spans(known: Time, request: TransferTimes, reply: TransferTimes) -> Vec<Span> {
     let of = |leg: TransferTimes, before: Time| {
         let TransferTimes { written, first_sent, last_sent, arrived, delivered } = leg;

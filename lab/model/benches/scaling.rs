@@ -20,8 +20,8 @@ fn scenario(transport: &str, workload: &str, network: &str, messages: u64) -> Sc
     )
 }
 
-/// Measures the time per packet that a node sends, because the number of packets per message depends on
-/// bundling.
+/// Measures the time divided by the number of packets that nodes send. (The number of packets per message depends
+/// on bundling.)
 fn measure(criterion: &mut Criterion, axis: &str, points: impl IntoIterator<Item = (u64, Scenario)>) {
     let mut group = criterion.benchmark_group(axis);
     group.sample_size(10);
@@ -56,7 +56,7 @@ fn streams(criterion: &mut Criterion) {
     measure(criterion, "streams", [1, 256, 65_535].map(of));
 }
 
-/// Measures greedy flows in addition to the measured one.
+/// Measures the time with a growing number of greedy flows in addition to the measured flow.
 fn flows(criterion: &mut Criterion) {
     let workload = "kind = 'oneway'\ninterval = '20ms'\nstart = '3s'\nlate_limit = '1h'";
     let of = |count: u16| {
@@ -73,7 +73,7 @@ fn flows(criterion: &mut Criterion) {
     measure(criterion, "flows", [1, 16, 127].map(of));
 }
 
-/// Measures nodes that have an address and send nothing.
+/// Measures the time with a growing number of nodes that have an address but send nothing.
 fn nodes(criterion: &mut Criterion) {
     let of = |number: u64| {
         let idle: String = (2..number).map(|node| format!("'n{node}', ")).collect();
@@ -84,7 +84,7 @@ fn nodes(criterion: &mut Criterion) {
     measure(criterion, "nodes", [2, 16, 128].map(of));
 }
 
-/// Measures links in a row, all of which a packet crosses.
+/// Measures the time with a growing number of links in a row, all of which each packet crosses.
 fn hops(criterion: &mut Criterion) {
     let of = |number: u64| {
         let name = |node: u64| match node {

@@ -13,7 +13,8 @@ use hol_workloads::{Page, Simco, Sizes, WorkloadSpec};
 
 const TRANSACTIONS: u64 = 80_000;
 
-/// Kiesel et al. 2006, experiment 1: SIMCO at 100/s, 10 ms one way.
+/// Measures SIMCO transactions as in Kiesel et al. 2006, experiment 1: 100 per second, with a delay of 10 ms in
+/// each direction.
 fn transactions(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("simco");
     group.throughput(Throughput::Elements(TRANSACTIONS)).sample_size(10);
@@ -45,7 +46,7 @@ fn transactions(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Pages of 50 objects of 1 kB, 10 ms one way.
+/// Measures pages of 50 objects of 1 kB, with a delay of 10 ms in each direction.
 fn objects(criterion: &mut Criterion) {
     const PAGES: u64 = 400;
     const OBJECTS: u16 = 50;

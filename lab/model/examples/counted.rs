@@ -9,7 +9,7 @@ use hol_scenario::Scenario;
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let (Some(what), Some(messages)) = (arguments.next(), arguments.next()) else {
-        panic!("what is to be run, and how many messages")
+        panic!("the arguments are what to run, and the number of messages")
     };
     let (transport, workload, network) = match what.as_str() {
         "tcp" => ("tcp", "kind = 'simco'", "loss = '1%'"),

@@ -19,8 +19,8 @@ use crate::running_flow::RunningFlow;
 use crate::simulation::Simulation;
 use crate::wake_ups::WakeUps;
 
-/// Returns the simulation of `scenario` at the start of the run. Its flows are the measured one, then background flows, then
-/// onward flows (a server's requests to other servers).
+/// Returns the simulation of `scenario` at the start of the run. Its first flow is the measured one. Background flows
+/// follow, and then the flows of requests that servers send to other servers.
 pub(crate) fn simulation<'t>(
     scenario: &Scenario,
     seed: Seed,
@@ -60,10 +60,10 @@ struct Builder<'a> {
     topology: &'a Topology,
     /// The processors of nodes with a `service` time, by name.
     processors: BTreeMap<&'a str, Processor>,
-    /// Endpoints by node.
+    /// The endpoints of each node.
     hosts: Vec<Demux>,
     running_flows: Vec<RunningFlow>,
-    /// The first client port that no flow has reserved.
+    /// The lowest client port that no flow has reserved.
     first_client_port: u16,
 }
 

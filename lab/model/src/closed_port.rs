@@ -2,7 +2,8 @@
 
 use hol_wire::{Packet, Transport};
 
-/// Returns an RST or an ABORT; `None` for a datagram, because the model has no ICMP.
+/// Returns the reply of a closed port to a packet: an RST for TCP, an ABORT for SCTP. `None` for a UDP datagram,
+/// because the model has no ICMP.
 pub(crate) fn answer(packet: &Packet) -> Option<Packet> {
     if packet.corrupted {
         return None;

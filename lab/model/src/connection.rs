@@ -3,12 +3,13 @@
 use hol_base::{Duration, Time};
 use hol_transport::{Endpoint, Input, Output, PathState, Statistics};
 
-/// Delay after which a timer wakes a program; a host's timer is never early. The pacer of quinn-proto rounds
-/// its delay down by a few ns, and a program woken exactly then would lack an octet of credit for the last
-/// packet of a burst (quinn-proto, `Pacer::delay`).
+/// Time by which a timer wakes a program late, because a host's timer is never early. It also prevents a problem
+/// with the pacer of quinn-proto, which rounds its delay down by a few ns: if the program were woken exactly then,
+/// it would not be allowed to send the last octet of the last packet of a burst (quinn-proto, `Pacer::delay`).
 const TIMER_LATENESS: Duration = Duration::from_nanos(10);
 
-/// An endpoint. An enum instead of a trait object, so that the inner loop needs no virtual calls.
+/// An endpoint of any transport protocol. It is an enum and not a trait object, so that the inner loop needs no
+/// virtual calls.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,

@@ -2,24 +2,25 @@
 
 use hol_scenario::FIRST_CLIENT_PORT;
 
-/// The endpoints of one host, by the client's port. The port suffices, even for a multihomed peer, because
-/// the model gives every connection its own client port.
+/// Finds the endpoint or server of one host that receives a packet, by the client's port. The port suffices, even
+/// for a multihomed peer, because the model gives every connection its own client port.
 #[derive(Debug, Default)]
 pub(crate) struct Demux {
-    /// Endpoints by client port, from the first port on: local port, remote port and endpoint.
+    /// For each client port, from the lowest bound port on: local port, remote port and index of the endpoint;
+    /// `None` if the client port is not used.
     bound: Vec<Option<((u16, u16), usize)>>,
-    /// Local ports, and the flows whose servers accept connections there.
+    /// Local ports on which servers accept connections, each with the flow of its server.
     listening: Vec<(u16, usize)>,
 }
 
-/// Who receives a packet that arrives.
+/// The receiver of a packet that arrives at a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PacketReceiver {
-    /// An endpoint.
+    /// The endpoint with this index receives the packet.
     Endpoint(usize),
-    /// The server of a flow: the packet comes from a new peer.
+    /// The server of this flow receives the packet, which comes from a new peer.
     Server(usize),
-    /// No receiver: the port is closed.
+    /// Nobody receives the packet, because the port is closed.
     Nobody,
 }
 
@@ -33,12 +34,12 @@ impl Demux {
         self.bound[index] = Some(((local, remote), endpoint));
     }
 
-    /// Lets the server of `flow` accept connections to port `local`.
+    /// Makes the server of `flow` accept connections to port `local`.
     pub(crate) fn listen(&mut self, local: u16, flow: usize) {
         self.listening.push((local, flow));
     }
 
-    /// Returns the receiver of a packet to port `local` from port `remote`.
+    /// Returns the receiver of a packet that arrives at port `local` from port `remote`.
     pub(crate) fn packet_receiver(&self, local: u16, remote: u16) -> PacketReceiver {
         let bound = index_of(local, remote).and_then(|index| *self.bound.get(index)?);
         if let Some((ports, endpoint)) = bound
@@ -51,7 +52,8 @@ impl Demux {
     }
 }
 
-/// Returns the index of an endpoint. Of the two ports the client's is the higher one, because all server ports are lower.
+/// Returns the index in `bound` for two ports. It depends on the client's port, which is the higher one, because all
+/// server ports are lower.
 fn index_of(local: u16, remote: u16) -> Option<usize> {
     local.max(remote).checked_sub(FIRST_CLIENT_PORT).map(usize::from)
 }

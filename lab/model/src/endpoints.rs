@@ -25,7 +25,7 @@ pub(crate) struct Endpoints {
     addresses: [Vec<Address>; 2],
     /// The port on which the server listens.
     pub(crate) port: u16,
-    /// The client ports reserved for the flow: the first one, and their number.
+    /// The range of client ports that is reserved for the flow: its first port, and the number of ports.
     pub(crate) own_ports: (u16, u16),
 }
 
@@ -37,7 +37,7 @@ enum Kind {
     Quic { config: Arc<hol_quic::Config>, mapping: MessageMapping },
 }
 
-/// The nodes and ports of a flow.
+/// The nodes of a flow's client and server, and their ports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FlowEnds {
     pub(crate) client: NodeId,
@@ -96,8 +96,8 @@ impl Endpoints {
         }
     }
 
-    /// Returns the addresses of the client and of the server, those on the same path first. If the client's
-    /// host has no address at present, its next one is used.
+    /// Returns the addresses of the client and of the server for a connection; the first address of each is on the
+    /// same path. If the client's host has no address at present, the address that it gets next is used.
     pub(crate) fn ends(&self, host_addresses: &HostAddresses) -> [Vec<Address>; 2] {
         let [client, server] = &self.addresses;
         let is_chosen = |address| match self.lacks_address(host_addresses) {
@@ -107,7 +107,7 @@ impl Endpoints {
         hol_scenario::connection_addresses(client, server, is_chosen)
     }
 
-    /// Returns whether the client's host has no address at present.
+    /// Returns whether the client's host has no address at the moment.
     pub(crate) fn lacks_address(&self, host_addresses: &HostAddresses) -> bool {
         !self.addresses[0].iter().any(|address| host_addresses.has(*address))
     }
@@ -137,7 +137,7 @@ impl Endpoints {
         }
     }
 
-    /// Creates the server's end of connection `number`, at `address`, one of its addresses.
+    /// Creates the server's end of connection `number` at `address`, which is one of the server's addresses.
     pub(crate) fn listen(&self, number: usize, address: Address) -> Connection {
         let [_, server] = &self.addresses;
         let rng = self.rng("server", number);
@@ -156,7 +156,8 @@ impl Endpoints {
         }
     }
 
-    /// Returns the random stream of an endpoint, for its initial sequence numbers, tags and heartbeats.
+    /// Returns the random number generator of an endpoint, from which it draws initial sequence numbers, tags and
+    /// times of heartbeats.
     fn rng(&self, side: &str, number: usize) -> Rng {
         self.seed.derive(side).derive_for_index(number as u64).rng()
     }

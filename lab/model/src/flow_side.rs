@@ -15,20 +15,22 @@ pub(crate) struct FlowSide {
     pub(crate) sockets: Vec<usize>,
     /// The number of connections that have closed in an orderly way.
     pub(crate) closed_connections: usize,
-    /// Endpoints that buffer received data until the application reads again, the longest waiting first.
+    /// Endpoints that buffer received data until the application reads again; the endpoint that has waited longest
+    /// comes first.
     unread_endpoints: VecDeque<usize>,
     framing: Framing,
 }
 
-/// The framers of a connection, by stream. TCP has one, which is stored inline.
+/// The framers of a connection, one per stream. For TCP there is one, which is stored inline.
 type Framers = SmallVec<[Framer; 1]>;
 
-/// How messages are mapped to a connection.
+/// How an application's messages are mapped to a connection.
 #[derive(Debug)]
 pub(crate) enum Framing {
-    /// Byte streams: a framer for each connection and stream cuts it into messages.
+    /// The connection carries byte streams. For each stream of each connection, a framer cuts the octets into
+    /// messages.
     Octets { framing_fn: FramingFn, framers: Vec<Framers> },
-    /// Message transports keep messages whole, and send them with these options unless a message has its own.
+    /// The connection carries whole messages, with these options unless a message has its own.
     Messages { unordered: bool, reliability: Reliability },
 }
 
@@ -40,7 +42,7 @@ impl Framing {
 }
 
 impl FlowSide {
-    /// Creates an end without connections.
+    /// Creates an end of a flow without connections.
     pub(crate) fn new(application: Box<dyn Application>, framing: Framing) -> Self {
         Self {
             application,
@@ -60,13 +62,14 @@ impl FlowSide {
         ConnectionId(self.sockets.len() as u32 - 1)
     }
 
-    /// Returns the endpoint of a connection.
+    /// Returns the index of the endpoint of a connection.
     pub(crate) fn socket(&self, ConnectionId(number): ConnectionId) -> usize {
         self.sockets[number as usize]
     }
 
-    /// Returns whether an endpoint has to start buffering: the application is busy, or it has read a message and there is `more`. A program
-    /// that polls its sockets reads one message, acts, and polls again; from a byte stream it reads everything that is there.
+    /// Returns whether an endpoint has to buffer received data: the application is busy, or it has read a message and
+    /// there is `more`. In the second case it acts on the message first, like a program that polls its sockets, reads
+    /// one message, acts, and polls again. From a byte stream it reads all available data.
     #[inline]
     pub(crate) fn should_buffer(&mut self, socket: usize, more: bool) -> bool {
         let acts_first = more && matches!(self.framing, Framing::Messages { .. });
@@ -78,7 +81,8 @@ impl FlowSide {
         holds
     }
 
-    /// Returns the endpoint to read next, if the application reads.
+    /// Returns the endpoint from which the application reads next; `None` if it does not read now, or if no
+    /// endpoint waits.
     pub(crate) fn next_to_read(&mut self) -> Option<usize> {
         let reads = !self.unread_endpoints.is_empty() && self.application.is_reading();
         if reads { self.unread_endpoints.pop_front() } else { None }

@@ -4,16 +4,16 @@ use hol_base::Time;
 use hol_network::{AddressChange, Topology};
 use hol_wire::Address;
 
-/// The addresses that hosts have at a time of the run.
+/// The addresses that hosts have at the current time of the run.
 #[derive(Debug)]
 pub(crate) struct HostAddresses {
     absent_addresses: Vec<Address>,
-    /// Future changes, the next one last.
+    /// Future changes; the last entry happens next.
     changes: Vec<AddressChange>,
 }
 
 impl HostAddresses {
-    /// Returns the state at the start of the run, without addresses that are added later.
+    /// Returns the addresses at the start of the run. Addresses that are added later are not included.
     pub(crate) fn new(topology: &Topology) -> Self {
         let changes: Vec<_> = topology.address_changes().iter().rev().copied().collect();
         let absent = changes.iter().filter(|change| change.is_added).map(|change| change.address).collect();
@@ -35,12 +35,12 @@ impl HostAddresses {
         Some(change)
     }
 
-    /// Returns the next address that will be added.
+    /// Returns the address that will be added next; `None` if none will be.
     pub(crate) fn next_address(&self) -> Option<Address> {
         self.changes.iter().rev().find(|change| change.is_added).map(|change| change.address)
     }
 
-    /// Returns whether the host has this address.
+    /// Returns whether the host to which this address belongs has it at present.
     pub(crate) fn has(&self, address: Address) -> bool {
         !self.absent_addresses.contains(&address)
     }

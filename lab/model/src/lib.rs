@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 
 use crate::running_flow::RunningFlow;
 
-/// The world that simulates everything.
+/// The model world, in which everything is simulated.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Model;
 
@@ -38,7 +38,7 @@ impl World for Model {
         "model".to_owned()
     }
 
-    /// Returns an empty string: results depend only on this program, whose version is recorded with every
+    /// Returns an empty string, because results depend only on the version of hol, which is recorded with every
     /// result.
     fn provenance(&self) -> Result<String, RunError> {
         Ok(String::new())
@@ -86,7 +86,8 @@ impl HopObserver for Model {
     }
 }
 
-/// Passes packets to an observer as a capture on a host sees them: when they are sent, not when they leave the queue.
+/// Passes packets to an observer as a capture on the host would show them: at the time when the host sends them, not
+/// when they leave the queue.
 struct ObserverTap<'w>(&'w mut dyn PacketObserver);
 
 impl Tap for ObserverTap<'_> {
@@ -97,12 +98,12 @@ impl Tap for ObserverTap<'_> {
     }
 }
 
-/// Runs `scenario` in the model world; the same scenario and seed give the same run.
+/// Runs `scenario` in the model world. The same scenario and seed give the same run.
 pub fn run(scenario: &Scenario, seed: Seed, tap: Option<&mut dyn Tap>) -> Result<Run, RunError> {
     Run::collect(|observer| run_with_observer(scenario, seed, tap, observer))
 }
 
-/// Runs `scenario` and passes the records to an observer.
+/// Runs `scenario` in the model world, and passes the records to an observer.
 pub fn run_with_observer(
     scenario: &Scenario,
     seed: Seed,
@@ -125,7 +126,7 @@ pub fn run_with_observer(
         simulation.unmeasured_flows().iter().skip(count).map(|other| other.flow.run_end().cloned()).collect();
     let connect_time = simulation.measured().connect_time();
     let flow = &simulation.measured().flow;
-    let run_end = flow.run_end().expect("a run ends when its flow has").clone();
+    let run_end = flow.run_end().expect("a run ends when its flow has ended").clone();
     let run_end = scenario.measured_flow_end(run_end, onward);
     let is_finished = flow.is_finished();
     // Drops are counted before the close, because packets retransmitted to a closed endpoint are not lost by
@@ -148,7 +149,8 @@ pub fn run_with_observer(
     })
 }
 
-/// Returns the result of a background flow so far; closing the measured flow ends it.
+/// Returns the result of a background flow that has delivered `octets`. If the measured flow ended first, the
+/// background flow was aborted then.
 fn background(running_flow: &RunningFlow, octets: u64) -> BackgroundRun {
     let run_end = running_flow.flow.run_end().cloned();
     BackgroundRun { connect_time: running_flow.connect_time(), octets, run_end }

@@ -6,12 +6,12 @@ use hol_scenario::{Observer, RunError, Sample};
 
 use crate::running_flow::RunningFlow;
 
-/// The destination of records, with the totals of the records that were passed on.
+/// Passes records on to an observer, and computes totals from them.
 pub(crate) struct RecordSink<'o> {
     observer: &'o mut dyn Observer,
     /// The transfer of the measured flow so far.
     transfer: TransferBuilder,
-    /// The octets of each background flow during that transfer.
+    /// For each background flow, counts the octets that it delivers during the measured flow's transfer.
     background: Vec<BackgroundTransfer>,
 }
 
@@ -31,7 +31,7 @@ impl<'o> RecordSink<'o> {
         self.go_on()
     }
 
-    /// Passes on all remaining records of flows that have ended.
+    /// Passes on all remaining records of the flows that have ended.
     pub(crate) fn pass_on_rest(&mut self, flows: &mut [RunningFlow]) -> Result<(), RunError> {
         for (number, flow) in flows.iter_mut().enumerate() {
             flow.take_rest(|record| self.pass_on(number, &record));
@@ -39,12 +39,12 @@ impl<'o> RecordSink<'o> {
         self.go_on()
     }
 
-    /// Returns how many octets each background flow delivered during the measured transfer.
+    /// Returns how many octets each background flow delivered during the transfer of the measured flow.
     pub(crate) fn background_octets(&self) -> impl Iterator<Item = u64> {
         self.background.iter().map(BackgroundTransfer::octets)
     }
 
-    /// Returns the sampling interval that the observer wants.
+    /// Returns the sampling interval that the observer requests; `None` if it requests no samples.
     pub(crate) fn interval(&self) -> Option<Duration> {
         self.observer.interval()
     }

@@ -17,7 +17,7 @@ pub(crate) struct RunningFlow {
     pub(crate) flow: Flow,
     pub(crate) endpoints: Endpoints,
     ledger_join: LedgerJoin,
-    /// Whether its client has begun to close the connections.
+    /// Whether the client has begun to close the connections.
     is_closing: bool,
 }
 
@@ -33,7 +33,7 @@ impl RunningFlow {
     }
 
     #[inline]
-    /// Returns the end with this role.
+    /// Returns the client's or the server's end of the flow.
     pub(crate) fn flow_side(&mut self, role: Side) -> &mut FlowSide {
         match role {
             Side::Client => &mut self.client,
@@ -41,15 +41,15 @@ impl RunningFlow {
         }
     }
 
-    /// Returns the progress of both applications.
+    /// Returns the progress of the client and the server, combined.
     #[inline]
     pub(crate) fn progress(&self) -> FlowProgress {
         let [client, server] = [&self.client, &self.server].map(|flow_side| flow_side.application.progress());
         self.flow.limits().combine_progress(client, server)
     }
 
-    /// Starts to close the flow in an orderly way. Returns false if a message is not settled yet, or if the flow is
-    /// closing already.
+    /// Starts to close the flow in an orderly way. Returns false, and does nothing, if a message is not settled
+    /// yet, or if the flow is being closed already.
     pub(crate) fn start_closing(&mut self) -> bool {
         self.flow.is_finished() && !std::mem::replace(&mut self.is_closing, true)
     }
@@ -65,8 +65,8 @@ impl RunningFlow {
         ledger_join.settle(client.application.ledger(), server.application.ledger(), record);
     }
 
-    /// Removes all other records and passes each to `record`. They are the records of messages in flight,
-    /// which will never be settled.
+    /// Removes all remaining records and passes each to `record`. They belong to messages in flight, which will
+    /// never be settled.
     pub(crate) fn take_rest(&mut self, record: impl FnMut(Record)) {
         let Self { client, server, ledger_join, .. } = self;
         ledger_join.settle_all(client.application.ledger(), server.application.ledger(), record);
@@ -77,7 +77,7 @@ impl RunningFlow {
         self.flow.connect_time(self.client.application.connected(self.flow.connected_at()))
     }
 
-    /// Handles an event of an endpoint at the end `role`.
+    /// Handles an event of the endpoint of a connection, at the end `role` of the flow.
     pub(crate) fn handle_event(&mut self, now: Time, role: Side, connection: ConnectionId, event: Event) {
         let input = match event {
             Event::Received(received) => {

@@ -7,7 +7,7 @@ use hol_transport::{Endpoint, Statistics};
 
 use crate::connection::Connection;
 
-/// The time of the next sample; never if there is no interval.
+/// The time of the next sample; [`Time::MAX`] if no samples are taken.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SampleTimes {
     interval: Option<Duration>,
@@ -15,24 +15,25 @@ pub(crate) struct SampleTimes {
 }
 
 impl SampleTimes {
-    /// Creates the times of samples at this interval.
+    /// Creates the sampling times for this interval; `None` for no samples.
     pub(crate) fn new(interval: Option<Duration>) -> Self {
         Self { interval, next_sample: if interval.is_some() { Time::ZERO } else { Time::MAX } }
     }
 
-    /// Returns the time of the next sample; events at that time come before it.
+    /// Returns the time of the next sample. Events at the same time are handled before the sample is taken.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         self.next_sample
     }
 
-    /// Advances to the next sample.
+    /// Advances to the time of the next sample.
     pub(crate) fn advance(&mut self) {
         self.next_sample = self.interval.map_or(Time::MAX, |interval| self.next_sample + interval);
     }
 }
 
-/// Passes to `see` one sample of an end of a connection for each path that has carried its data.
+/// Takes a sample of one end of a connection for each of its paths, and passes it to `see`. Takes none if the end
+/// has sent no data.
 pub(crate) fn sample_senders(
     at: Time,
     (flow, connection, side): (u32, u32, Side),
@@ -50,7 +51,7 @@ pub(crate) fn sample_senders(
     });
 }
 
-/// Creates the sample of a queue's backlog.
+/// Returns a sample of a queue, with this `Backlog` and its drops.
 pub(crate) fn sample_queue(at: Time, queue: u32, Backlog { packets, octets, drops }: Backlog) -> Sample {
     let lost = Some(drops.total() - drops.queue);
     Sample {

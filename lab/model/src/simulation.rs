@@ -18,34 +18,36 @@ use crate::wake_ups::WakeUps;
 
 /// The state of a run.
 ///
-/// At one instant the network acts first, then endpoints in the order of their creation, then each flow's client and server, then the
-/// check whether a flow has stalled.
+/// If several events have the same time, the network acts first, then the endpoints in the order of their creation,
+/// then the client and the server of each flow. Last comes the check whether a flow has stalled.
 pub(crate) struct Simulation<'t> {
     network: Network<'t>,
-    /// The addresses that hosts have now.
+    /// The addresses that hosts have at the current time.
     host_addresses: HostAddresses,
-    /// Sockets that will connect when their host has an address again.
+    /// Indices of sockets that will connect when their host gets an address again.
     awaiting_address: Vec<usize>,
-    /// Endpoints by node.
+    /// The endpoints of each node.
     hosts: Vec<Demux>,
     sockets: Vec<Socket>,
     running_flows: Vec<RunningFlow>,
     /// When each endpoint acts next.
     timers: EventQueue,
-    /// When each flow's client and server act and when its end is checked; the last entry is the next address change.
+    /// When the client and the server of each flow act, and when the end of the flow is checked; the last entry is
+    /// the next change of an address.
     flow_schedule: EventQueue,
-    /// When to wake servers that wait for replies from other servers (`[[onward]]`); `None` without such flows.
+    /// Which servers to wake, because they wait for replies from other servers (`[[onward]]`); `None` without such
+    /// servers.
     wake_ups: Option<WakeUps>,
-    /// The first client port that is free.
+    /// The lowest client port that is free.
     free_port: u16,
-    /// The virtual time.
+    /// The current virtual time.
     now: Time,
 }
 
 /// The index of the measured flow.
 const MEASURED_FLOW: usize = 0;
 
-/// An endpoint, and its host and flow.
+/// An endpoint, with its host and the flow to which it belongs.
 struct Socket {
     connection: Connection,
     id: ConnectionId,
@@ -55,7 +57,7 @@ struct Socket {
 }
 
 impl<'t> Simulation<'t> {
-    /// The longest duration of an orderly close, including TIME-WAIT and lost packets.
+    /// The longest time that an orderly close may take, including TIME-WAIT and lost packets.
     const MAX_CLOSE: Duration = Duration::from_secs(600);
 
     /// Creates a simulation at the start of the run.
@@ -86,9 +88,9 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Starts every flow at its time and runs until the measured one has ended. Returns that time, or an
-    /// error if the observer stops the run. Records are passed on every few steps, while they are still in
-    /// the cache.
+    /// Starts every flow at its time, and runs until the measured flow has ended. Returns the time of its end, or
+    /// an error if the observer stops the run. Passes records on after a few events each time, while they are
+    /// still in the processor's cache.
     pub(crate) fn run(&mut self, record_sink: &mut RecordSink<'_>) -> Result<Time, RunError> {
         const STEPS_AT_ONCE: usize = 256;
         let mut sample_times = SampleTimes::new(record_sink.interval());
@@ -106,8 +108,8 @@ impl<'t> Simulation<'t> {
         Ok(self.now)
     }
 
-    /// Handles up to `steps` events, fewer if the measured flow ends; returns false if no event remains up to
-    /// `limit`.
+    /// Handles up to `steps` events; stops earlier if the measured flow ends. Returns false if the next event is
+    /// after `limit`.
     fn run_for(&mut self, steps: usize, limit: Time) -> bool {
         for _ in 0..steps {
             if !self.step(limit) {
@@ -146,8 +148,8 @@ impl<'t> Simulation<'t> {
         record_sink.pass_on_rest(&mut self.running_flows)
     }
 
-    /// Aborts the background flows, then closes the measured flow in an orderly way; returns when that was
-    /// done, or `None` if it failed.
+    /// Aborts the background flows, then closes the measured flow in an orderly way. Returns when the close was
+    /// complete, or `None` if it failed.
     pub(crate) fn close(&mut self) -> Option<Time> {
         for running_flow in MEASURED_FLOW + 1..self.running_flows.len() {
             self.abort(running_flow);
@@ -167,7 +169,7 @@ impl<'t> Simulation<'t> {
         &mut self.running_flows[MEASURED_FLOW]
     }
 
-    /// Returns the other flows, background flows first.
+    /// Returns all flows except the measured one, background flows first.
     pub(crate) fn unmeasured_flows(&self) -> &[RunningFlow] {
         &self.running_flows[MEASURED_FLOW + 1..]
     }
@@ -182,17 +184,17 @@ impl<'t> Simulation<'t> {
         self.network.packets()
     }
 
-    /// Returns how often a queue marked a packet.
+    /// Returns how many times a queue marked a packet.
     pub(crate) fn marked_packets(&self) -> u64 {
         self.network.marked_packets()
     }
 
-    /// Returns the packets that did not arrive, by reason.
+    /// Returns the number of packets that did not arrive, by reason.
     pub(crate) fn drops(&self) -> Drops {
         self.network.drops()
     }
 
-    /// Returns the summed counters of all endpoints at one end of the measured flow.
+    /// Returns the sums of the counters of all endpoints at one end of the measured flow.
     pub(crate) fn statistics(&self, role: Side) -> Statistics {
         let own =
             self.sockets.iter().filter(|socket| socket.running_flow == MEASURED_FLOW && socket.role == role);
@@ -204,7 +206,7 @@ impl<'t> Simulation<'t> {
         self.timers.first().0.min(self.flow_schedule.first().0).min(self.network.next_action()) < Time::MAX
     }
 
-    /// Handles the next event unless it is after `limit`; returns false if there is none.
+    /// Handles the next event, unless it is after `limit`. Returns false if no event was handled.
     fn step(&mut self, limit: Time) -> bool {
         let (timer_at, socket) = self.timers.first();
         let (entry_at, entry) = self.flow_schedule.first();
@@ -229,7 +231,8 @@ impl<'t> Simulation<'t> {
         true
     }
 
-    /// Adds or removes an address of a host and informs its endpoints. Sockets that waited for an address connect now.
+    /// Adds or removes an address of a host, and informs the host's endpoints. Sockets that have waited for an address
+    /// connect now.
     fn change_address(&mut self) {
         let Some(AddressChange { node, address, is_added, .. }) = self.host_addresses.apply_next_change()
         else {
@@ -252,7 +255,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Polls an application of a flow, or checks whether the flow ends.
+    /// Lets an application of a flow act, or checks whether the flow ends.
     fn run_entry(&mut self, running_flow: usize, entry: usize) {
         match entry {
             0 => self.run_application(running_flow, Side::Client),
@@ -326,7 +329,7 @@ impl<'t> Simulation<'t> {
         socket
     }
 
-    /// Closes a flow in an orderly way if every message is settled.
+    /// Starts to close a flow in an orderly way, if every message is settled.
     fn begin_to_close(&mut self, running_flow: usize) {
         if self.running_flows[running_flow].start_closing() {
             for socket in self.running_flows[running_flow].client.sockets.clone() {
@@ -335,7 +338,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Aborts a flow, or prevents its start.
+    /// Aborts a flow, or prevents its start if it has not started.
     fn abort(&mut self, running_flow: usize) {
         self.end_applications(running_flow);
         let RunningFlow { client, server, .. } = &self.running_flows[running_flow];
@@ -349,7 +352,7 @@ impl<'t> Simulation<'t> {
         self.serve(socket);
     }
 
-    /// Passes an input to an endpoint; the next [`drive`](Self::drive) handles the consequences.
+    /// Passes an input to an endpoint. Its consequences are handled by the next [`drive`](Self::drive).
     #[inline]
     fn handle_input(&mut self, socket: usize, input: Input) {
         self.sockets[socket].connection.handle(self.now, input);
@@ -363,7 +366,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Handles everything that is due now at an endpoint; returns whether it produced an event.
+    /// Handles everything that is due now at an endpoint. Returns whether the endpoint produced an event for its
+    /// application.
     fn drive(&mut self, index: usize) -> bool {
         let Self { network, sockets, running_flows, timers, flow_schedule, now, .. } = self;
         let Socket { connection, id, node, running_flow, role } = &mut sockets[index];
@@ -399,7 +403,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Schedules the applications that others have woken.
+    /// Schedules the applications that other flows have woken.
     #[inline]
     fn schedule_woken(&mut self) {
         let Some(wake_ups) = &self.wake_ups else { return };
@@ -410,7 +414,7 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Performs the actions of the application at one end until it waits.
+    /// Performs the actions of the application at one end of a flow until the application waits.
     fn poll_application(&mut self, index: usize, role: Side) {
         let now = self.now;
         loop {
@@ -460,8 +464,8 @@ impl<'t> Simulation<'t> {
         }
     }
 
-    /// Passes a message to its connection, in parts if the transport supports that. The application gets back
-    /// the part for which the send buffer has no room.
+    /// Passes a message to its connection, in parts if the transport supports that. If the send buffer has too
+    /// little room, the rest of the message is returned to the application.
     fn send(&mut self, index: usize, role: Side, mut outgoing: Outgoing) {
         loop {
             let flow_side = self.running_flows[index].flow_side(role);
@@ -496,10 +500,10 @@ impl<'t> Simulation<'t> {
     }
 }
 
-/// Number of entries of a flow in the schedule of flows: its client, its server, the check of its end.
+/// Number of entries that each flow has in `flow_schedule`: its client, its server, and the check of its end.
 const ENTRIES_PER_FLOW: usize = 3;
 
-/// Returns the index of an application in the schedule of flows.
+/// Returns the index of an application's entry in `flow_schedule`.
 const fn entry(running_flow: usize, role: Side) -> usize {
     ENTRIES_PER_FLOW * running_flow + role as usize
 }

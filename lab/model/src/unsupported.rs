@@ -6,7 +6,8 @@ use hol_stack::{MetricsCache, Protocol, ProtocolKind, TransportSpec};
 use hol_wire::udp::Datagram;
 use hol_workloads::WorkloadSpec;
 
-/// Returns an error if the scenario has an unsupported feature; the error names the feature and a way out.
+/// Returns an error if the model does not support a feature of the scenario. The error names the feature and an
+/// alternative.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), String> {
     if scenario.filtered_node().is_some() {
         return Err("the model world has no packet filter; use the kernel world (--world kernel), or filter = \"none\""

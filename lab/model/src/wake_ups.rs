@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use hol_workloads::WakeCallback;
 
-/// The callbacks that wake flows, and the flows that were woken.
+/// The flows that other flows have woken since the last call of [`take_woken`](Self::take_woken).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WakeUps(Arc<Mutex<Vec<usize>>>);
 

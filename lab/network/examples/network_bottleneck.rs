@@ -13,8 +13,8 @@ fn main() -> Result<(), NetworkError> {
         ..NetworkSpec::default()
     };
     let topology = Topology::new(&spec)?;
-    let [client, server] =
-        ["client", "server"].map(|name| topology.node(name).expect("a network of paths has both"));
+    let [client, server] = ["client", "server"]
+        .map(|name| topology.node(name).expect("a network of paths has a client and a server"));
     let [from, to] = [client, server].map(|node| topology.addresses(node)[0]);
     let mut network = Network::new(&topology, Seed(1), None);
     let mut sent = 0;

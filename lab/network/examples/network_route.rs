@@ -27,7 +27,8 @@ fn main() -> Result<(), NetworkError> {
         ..NetworkSpec::default()
     };
     let topology = Topology::new(&spec)?;
-    let [client, server] = ["client", "server"].map(|name| topology.node(name).expect("it is in the table"));
+    let [client, server] =
+        ["client", "server"].map(|name| topology.node(name).expect("the network has this node"));
     let [from, to] = [client, server].map(|node| topology.addresses(node)[0]);
     let mut printer = Printer;
     let mut network = Network::new(&topology, Seed(1), Some(&mut printer));

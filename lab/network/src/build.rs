@@ -65,7 +65,8 @@ impl Topology {
     }
 
     fn add_paths(&mut self, spec: &NetworkSpec) -> Result<(), NetworkError> {
-        let ends = ["client", "server"].map(|name| self.node(name).expect("a network of paths has both"));
+        let ends = ["client", "server"]
+            .map(|name| self.node(name).expect("a network of paths has a client and a server"));
         let single = [crate::PathSpec::default()];
         for path in if spec.paths.is_empty() { &single[..] } else { &spec.paths } {
             let label = (self.segments.len() + 1).to_string();
@@ -131,8 +132,8 @@ impl Topology {
         Ok(LinkId(self.links.len() as u16 - 1))
     }
 
-    /// Gives every member an interface, with its given address or the default address of its position and
-    /// version of IP.
+    /// Adds a link or a LAN. Each member gets an interface, with the address from the table or with a default
+    /// address, which depends on its position and the version of IP.
     fn add_segment(
         &mut self,
         label: String,
@@ -161,7 +162,8 @@ impl Topology {
         Ok(())
     }
 
-    /// Checks that an address belongs to one interface and to the network's version of IP.
+    /// Checks that no two interfaces have the same address, and that all addresses are of the network's version of
+    /// IP.
     fn check_addresses(&self) -> Result<(), NetworkError> {
         let mut owners = BTreeMap::new();
         for (interface, name) in self.interfaces.iter().zip(&self.names) {

@@ -9,10 +9,10 @@ use crate::identifier::{LinkId, NodeId};
 use crate::link_change::LinkChange;
 use crate::topology::Topology;
 
-/// The state of a link that determines its rate.
+/// The state of a link on which its rate depends.
 #[derive(Debug, Clone, Copy)]
 struct LinkState {
-    /// The bit rate while the link works, in bit/s.
+    /// The bit rate of the link in bit/s, unless it is down or loses every packet.
     rate: u64,
     is_down: bool,
     loses_everything: bool,
@@ -25,8 +25,8 @@ impl LinkState {
 }
 
 impl Topology {
-    /// Returns the mean rate of a path in bit/s between two times of a run; `None` if there is no path. At
-    /// each time the rate is that of the slowest link, and 0 while a link is down or loses every packet.
+    /// Returns the mean rate of a path between two times of a run, in bit/s; `None` if there is no path. At any
+    /// time the rate of a path is that of its slowest link, and 0 while a link is down or loses every packet.
     pub fn mean_rate(&self, from: NodeId, to: NodeId, time: Range<Duration>) -> Option<f64> {
         let path = self.path_links(from, to);
         let (before, _) = self.bits_until(&path, time.start)?;
@@ -35,7 +35,8 @@ impl Topology {
         Some(if seconds > 0.0 { (bits - before) / seconds } else { last })
     }
 
-    /// Returns the bits that a path can carry from the start of a run until `end`, and its rate then in bit/s.
+    /// Returns how many bits a path can carry from the start of a run until `end`, and the rate of the path at
+    /// `end` in bit/s.
     fn bits_until(&self, path: &[LinkId], end: Duration) -> Option<(f64, f64)> {
         let state = |link: &LinkId| {
             let rate = self.links[usize::from(link.0)].settings.rate.bits_per_second();

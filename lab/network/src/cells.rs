@@ -9,12 +9,12 @@ pub(crate) enum Separator {
     Comma,
     Semicolon,
     Tab,
-    /// Any number of spaces or tabs.
+    /// The separator is one or more spaces or tabs.
     Space,
 }
 
 impl Separator {
-    /// Returns the separator of a file with this first line.
+    /// Returns the separator in a file whose first line is `line`.
     pub(crate) fn of_line(line: &str) -> Self {
         let mut words = line.split_whitespace();
         let is_number = words.clone().next().is_some_and(begins_with_number);
@@ -43,7 +43,7 @@ impl Separator {
         cells
     }
 
-    /// Returns the cells of a line, without the quotes around them.
+    /// Splits a line into its cells. Quotes around a cell are removed.
     pub(crate) fn split_cells(self, line: &str) -> Vec<Cow<'_, str>> {
         let separator = match self {
             Self::Comma => ',',
@@ -72,12 +72,12 @@ impl fmt::Display for Separator {
     }
 }
 
-/// Returns whether a cell is a number, or begins like one: `1,25`, `5ms`.
+/// Returns whether a cell is a number, or begins like a number, as `1,25` and `5ms` do.
 pub(crate) fn begins_with_number(cell: &str) -> bool {
     cell.starts_with(|c: char| c.is_ascii_digit()) || cell.parse::<f64>().is_ok()
 }
 
-/// Returns a cell without its quotes; within them two quotes stand for one.
+/// Returns a cell without its quotes. Between the quotes, two quotes represent one.
 fn unquote(cell: &str) -> Cow<'_, str> {
     let cell = cell.trim();
     let inner = cell.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
@@ -88,8 +88,8 @@ fn unquote(cell: &str) -> Cow<'_, str> {
     }
 }
 
-/// Explains what is wrong with a number that people understand but this program does not, and how to write it
-/// instead.
+/// Explains why a number that people understand cannot be parsed, and how to write it instead; `None` if the cell
+/// is not such a number.
 pub(crate) fn describe_unsupported_number(cell: &str) -> Option<String> {
     let number = cell.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%' || c == '/').trim_end();
     let unit = &cell[number.len()..];
@@ -123,7 +123,8 @@ pub(crate) fn describe_unsupported_number(cell: &str) -> Option<String> {
     is_divided.then(|| format!("{cell:?} has a separator of thousands; write {}{unit}", digits(&separators)))
 }
 
-/// Returns whether a number is written with `separator` between groups of three digits, and at most one `point` after them.
+/// Returns whether a number has `separator` between its groups of three digits, and at most one decimal `point` after
+/// them.
 fn has_thousands(number: &str, separator: char, point: char) -> bool {
     let (whole, fraction) = number.split_once(point).unwrap_or((number, ""));
     let (first, groups) =

@@ -11,7 +11,7 @@ use crate::policer::{PoliceSpec, TokenBucket};
 use crate::spec::{NetworkSpec, Settings};
 use crate::topology::LinkDirectionSettings;
 
-/// Checks that the table has either paths or nodes.
+/// Checks that the network table has either paths or nodes, not both.
 pub(crate) fn check_form(spec: &NetworkSpec) -> Result<(), NetworkError> {
     let long = !spec.nodes.is_empty();
     let mixed = |key, cure| Err(NetworkError::MixedForms { key, cure });
@@ -73,7 +73,7 @@ pub(crate) fn check_settings(link: &str, settings: &Settings, ip: Ip) -> Result<
     Ok(())
 }
 
-/// Checks the distribution of the delay.
+/// Checks that the distribution of a link's delay is valid.
 fn check_distribution(link: &str, settings: &Settings) -> Result<(), NetworkError> {
     let link = link.to_owned();
     let Settings { jitter, jitter_correlation: correlation, jitter_distribution: distribution, .. } =
@@ -94,7 +94,7 @@ fn check_distribution(link: &str, settings: &Settings) -> Result<(), NetworkErro
     Ok(())
 }
 
-/// Checks that each named channel has several links.
+/// Checks that each channel that a link names is shared by several links.
 pub(crate) fn check_channels(links: &[LinkDirectionSettings]) -> Result<(), NetworkError> {
     let lonely = Channel::from_links(links).into_iter().find(|channel| channel.members.len() == 1);
     lonely.map_or(Ok(()), |channel| {

@@ -47,7 +47,7 @@ impl CodelSpec {
     }
 }
 
-/// A packet in the queue, with the time when it came.
+/// A packet in the queue, with the time at which it was queued.
 #[derive(Debug)]
 pub(crate) struct QueuedPacket {
     /// When the packet was queued.
@@ -56,7 +56,7 @@ pub(crate) struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// Returns how long the packet has been queued.
+    /// Returns for how long the packet has been queued.
     fn sojourn(&self, now: Ticks) -> Ticks {
         Ticks(now.0.saturating_sub(Ticks::from_nanos(self.queued_at.as_nanos()).0))
     }
@@ -66,11 +66,12 @@ impl QueuedPacket {
     }
 }
 
-/// A packet from the head of a queue, and the octets that remain queued.
+/// The packet at the head of a queue, and the octets that remain in the queue without it; `None` if the queue is
+/// empty.
 pub(crate) type DequeuedPacket = Option<(QueuedPacket, u64)>;
 
-/// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`): because of the rounding, CoDel
-/// may drop one packet later than with exact times.
+/// A time or a duration in the unit of Linux's CoDel, 1024 ns (`codel_get_time`). Because of the rounding, CoDel may
+/// drop the next packet instead of the one that it would drop with exact times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct Ticks(u64);
 
@@ -84,15 +85,16 @@ impl Ticks {
     }
 }
 
-/// The control state of CoDel. RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
-/// `dropping`. The arithmetic is Linux's (`include/net/codel_impl.h`).
+/// The control state of CoDel (RFC 8289 section 5.2: `count`, `lastcount`, `first_above_time`, `drop_next`,
+/// `dropping`), with the arithmetic of Linux (`include/net/codel_impl.h`).
 #[derive(Debug)]
 pub(crate) struct Codel {
     spec: CodelSpec,
-    /// A packet is never dropped if at most this number of octets remains queued without it: the length of the longest
-    /// packet.
+    /// Length of the longest packet in octets. CoDel does not drop a packet if at most this number of octets remains
+    /// in the queue without it.
     longest_packet: u64,
-    /// When the delay will have exceeded the target for an interval.
+    /// The time at which the delay will have exceeded the target for an interval; `None` while the delay is below
+    /// the target.
     first_above_time: Option<Ticks>,
     dropping: bool,
     drop_next: Ticks,
@@ -103,15 +105,15 @@ pub(crate) struct Codel {
 }
 
 /// An approximation of the inverse square root of a count, in units of 2⁻¹⁶. Linux makes one Newton step whenever the
-/// count changes, so the value is far off at first (1/2 for the root of 1/2) and close from the fifth step on.
+/// count changes. The value is thus inaccurate at first, but close from the fifth step on.
 #[derive(Debug, Clone, Copy)]
 struct InverseRoot(u16);
 
 impl InverseRoot {
-    /// The inverse root of one.
+    /// The inverse square root of 1.
     const ONE: Self = Self(u16::MAX);
 
-    /// Performs one Newton step towards the inverse root of `count`. Linux: `codel_Newton_step`.
+    /// Performs one Newton step towards the inverse square root of `count`. Linux: `codel_Newton_step`.
     fn step_to(self, count: u32) -> Self {
         let root = u64::from(self.0) << 16;
         let square = (root * root) >> 32;
@@ -119,14 +121,14 @@ impl InverseRoot {
         Self((left.wrapping_mul(root) >> (32 - 2 + 1) >> 16) as u16)
     }
 
-    /// Multiplies an interval by the inverse root.
+    /// Multiplies an interval by the inverse square root.
     fn scale(self, interval: Ticks) -> Ticks {
         Ticks((interval.0 * u64::from(self.0)) >> 16)
     }
 }
 
 impl Codel {
-    /// Creates the control state of an empty queue.
+    /// Creates the control state for an empty queue.
     pub(crate) fn new(spec: CodelSpec, longest_packet: u64) -> Self {
         Self {
             spec,
@@ -141,20 +143,19 @@ impl Codel {
         }
     }
 
-    /// Counts packets dropped for lack of room like CoDel's own drops.
+    /// Counts packets that were dropped because the queue was full, as if CoDel had dropped them.
     pub(crate) fn count_dropped(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Returns the number of packets that were marked instead of dropped, or because they were queued longer than
-    /// `ce_threshold`.
+    /// Returns the number of packets that were marked, either instead of being dropped, or because they were
+    /// queued for longer than `ce_threshold`.
     pub(crate) fn marked_packets(&self) -> u64 {
         self.marked
     }
 
-    /// Returns the packet to transmit now, after dropping packets in front of it. RFC 8289 section 5.5. A
-    /// packet that is marked instead of dropped is transmitted, so a call marks at most one packet, as in
-    /// Linux.
+    /// Returns the packet to transmit now, after dropping packets in front of it (RFC 8289 section 5.5). A packet
+    /// that is marked instead of dropped is transmitted. A call thus marks at most one packet, as in Linux.
     pub(crate) fn next(
         &mut self,
         now: Time,
@@ -195,14 +196,15 @@ impl Codel {
         first.map(|(waiting, _)| waiting.transit)
     }
 
-    /// Marks the packet instead of dropping it, if allowed.
+    /// Marks the packet instead of dropping it, if its sender supports ECN and marking is enabled. Returns whether
+    /// it was marked.
     fn mark_if_allowed(&mut self, first: &mut DequeuedPacket) -> bool {
         let marked = self.spec.ecn && first.as_mut().is_some_and(|(waiting, _)| waiting.mark());
         self.marked += u64::from(marked);
         marked
     }
 
-    /// Marks a packet above the threshold. Linux: `ce_threshold`.
+    /// Marks the packet if it was queued for longer than `ce_threshold`. Linux: `ce_threshold`.
     fn mark_above_threshold(&mut self, now: Ticks, first: &mut DequeuedPacket) {
         let (Some(threshold), Some((waiting, _))) = (self.spec.ce_threshold, first) else { return };
         let is_marked = waiting.transit.packet.ecn == Ecn::Congested;
@@ -211,7 +213,7 @@ impl Codel {
         }
     }
 
-    /// Starts dropping; continues at the previous rate if the last period of drops ended recently.
+    /// Starts to drop packets. If the previous period of drops ended recently, continues at its rate.
     fn start_dropping(&mut self, now: Ticks) {
         let since = self.count.saturating_sub(self.last_count);
         // Before the first period of drops, packets dropped for lack of room do not count as recent drops: in Linux
@@ -227,8 +229,8 @@ impl Codel {
         self.drop_next = self.next_drop_after(now);
     }
 
-    /// Returns whether delays have exceeded the target for longer than an interval. `codel_should_drop`; in RFC 8289
-    /// section 5.6 exactly an interval suffices, too.
+    /// Returns whether delays have exceeded the target for longer than an interval (Linux: `codel_should_drop`). In
+    /// RFC 8289 section 5.6 exactly an interval suffices, too.
     fn is_late(&mut self, now: Ticks, first: &DequeuedPacket) -> bool {
         let target = Ticks::from_nanos(self.spec.target.as_nanos());
         let waits_long = |(waiting, behind): &(QueuedPacket, u64)| {
@@ -246,8 +248,8 @@ impl Codel {
         Ticks::from_nanos(self.spec.interval.as_nanos())
     }
 
-    /// Returns when to drop the next packet: intervals shrink with the square root of the number of drops (RFC 8289
-    /// section 4.1).
+    /// Returns when to drop the next packet. The interval between drops is inversely proportional to the square
+    /// root of the number of drops (RFC 8289 section 4.1).
     fn next_drop_after(&self, time: Ticks) -> Ticks {
         time.after(self.inverse_root.scale(self.interval()))
     }
@@ -275,18 +277,18 @@ impl CodelQueue {
         self.codel.marked
     }
 
-    /// Returns the number of queued packets, and of their octets without link-layer headers.
+    /// Returns the number of queued packets, and the number of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets.len() as u64, self.octets - self.packets.len() as u64 * self.overhead)
     }
 
-    /// Queues a packet; the caller has checked that there is room.
+    /// Queues a packet. The caller must have checked that there is room.
     pub(crate) fn push(&mut self, now: Time, transit: PacketInTransit) {
         self.octets += transit.length() + self.overhead;
         self.packets.push_back(QueuedPacket { queued_at: now, transit });
     }
 
-    /// Returns the packet to transmit now.
+    /// Returns the packet to transmit now; passes packets that are dropped before it to `lose`.
     pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(PacketInTransit)) -> Option<PacketInTransit> {
         let Self { codel, packets: waiting, octets, overhead } = self;
         codel.next(now, || pop_front(waiting, octets, *overhead), lose)
@@ -299,7 +301,7 @@ impl CodelQueue {
     }
 }
 
-/// Removes the head of `queue` and updates the count of `octets`.
+/// Removes the packet at the head of `queue`, and subtracts its size from `octets`.
 pub(crate) fn pop_front(
     queue: &mut VecDeque<QueuedPacket>,
     octets: &mut u64,

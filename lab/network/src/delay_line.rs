@@ -14,10 +14,10 @@ use crate::propagation::Propagation;
 use crate::topology::ScheduledChange;
 use crate::transit::PacketInTransit;
 
-/// Postpones each change of rate or loss until the packets arrive that enter the link at the original time of
-/// the change. Packets reach the rate and the loss of a link only after its delay, so changes of these take
-/// place one delay later, less 1 ns. They keep their order although the delay may become shorter. `delays`
-/// has the delay of each link at the start of the run; `None` for a link without an approach.
+/// Postpones each change of a link's rate or loss by the link's delay less 1 ns, because packets meet the rate and
+/// the loss only after the delay. A change then applies to the packets that were sent at its original time or
+/// later. The changes of a link stay in order, even if its delay becomes shorter. `delays` contains the delay of
+/// each link at the start of the run; `None` for a link whose changes are not postponed.
 pub fn changes_after_propagation(
     changes: Vec<ScheduledChange>,
     mut delays: Vec<Option<Duration>>,
@@ -44,7 +44,7 @@ pub fn changes_after_propagation(
     later
 }
 
-/// The packets on their way to the queue, in order.
+/// The packets on their way to the queue of a link, in order: the propagation delay precedes the queue.
 #[derive(Debug)]
 pub(crate) struct DelayLine {
     propagation: Propagation,
@@ -52,7 +52,7 @@ pub(crate) struct DelayLine {
 }
 
 impl DelayLine {
-    /// Creates an approach with the delay and jitter of `propagation`.
+    /// Creates a delay line with the delay and jitter of `propagation`.
     pub(crate) fn new(propagation: Propagation) -> Self {
         Self { propagation, under_way: VecDeque::new() }
     }
@@ -62,17 +62,17 @@ impl DelayLine {
         self.under_way.push_back((self.propagation.arrival(now), transit));
     }
 
-    /// Returns when the next packet reaches the queue; [`Time::MAX`] if none is under way.
+    /// Returns when the next packet reaches the queue; [`Time::MAX`] if no packet is on its way.
     pub(crate) fn next_at(&self) -> Time {
         self.under_way.front().map_or(Time::MAX, |(at, _)| *at)
     }
 
-    /// Returns the next packet, and the time when it reaches the queue.
+    /// Removes and returns the next packet, and the time at which it reaches the queue.
     pub(crate) fn pop(&mut self) -> Option<(Time, PacketInTransit)> {
         self.under_way.pop_front()
     }
 
-    /// Removes and returns all packets under way.
+    /// Removes and returns all packets on their way.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = PacketInTransit> {
         self.under_way.drain(..).map(|(_, transit)| transit)
     }

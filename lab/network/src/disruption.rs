@@ -7,7 +7,7 @@ use crate::handover::HandoverSpec;
 use crate::loss::LossSpec;
 use crate::spec::NetworkSpec;
 
-/// Maximum number of disruptions; further disruptions, of a link that goes up and down all the time, are ignored.
+/// Maximum number of disruptions. Further ones are ignored, for example if a link goes up and down all the time.
 const MAX_DISRUPTIONS: usize = 64;
 
 /// An event that may interrupt the traffic.
@@ -15,12 +15,13 @@ const MAX_DISRUPTIONS: usize = 64;
 pub struct Disruption {
     /// Time since the start of the run.
     pub at: Duration,
-    /// A description without a full stop, such as `path 1 goes down`.
+    /// A description of the event without a full stop, such as `path 1 goes down`.
     pub description: String,
 }
 
 impl NetworkSpec {
-    /// Returns when a link goes down or loses everything, or the client moves, in order of time.
+    /// Returns the disruptions of a run in order of time: a link goes down or loses every packet, or the client
+    /// moves.
     pub fn disruptions(&self) -> Vec<Disruption> {
         let failures = self.events.iter().filter(|event| event.is_failure()).map(Disruption::from_event);
         let moves = self.handover.iter().flat_map(HandoverSpec::disruptions);
@@ -37,7 +38,7 @@ impl NetworkSpec {
         all
     }
 
-    /// Returns whether a run may have a disruption, from whatever position of its trace the run starts.
+    /// Returns whether a run may have a disruption, at whatever position of its trace it starts.
     pub fn is_disrupted(&self) -> bool {
         !self.disruptions().is_empty() || self.changes_of_trace().any(EventSpec::is_failure)
     }

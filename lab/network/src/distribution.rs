@@ -14,9 +14,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Number of units of a table that equal one `jitter`: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
+/// Number of units in a table that equal one `jitter`: `NETEM_DIST_SCALE` of linux/pkt_sched.h.
 pub(crate) const UNITS_PER_JITTER: i64 = 8192;
-/// Entries of a built-in table, as in iproute2.
+/// Number of entries of a built-in table, as in iproute2.
 const TABLE_SIZE: usize = 4096;
 /// Maximum number of entries of a table: `NETEM_DIST_MAX` of linux/pkt_sched.h.
 const MAX_TABLE_SIZE: usize = 16_384;
@@ -58,8 +58,8 @@ impl Distribution {
         }
     }
 
-    /// Parses a file in the format of tc-netem(8): integers in ascending order, separated by blanks, with
-    /// comments after `#`. An error has its line number.
+    /// Parses a file in the format of tc-netem(8): integers in ascending order, separated by blanks, with comments
+    /// after `#`. An error contains the line number.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut numbers: Vec<i16> = Vec::new();
         for (line, words) in (1..).zip(text.lines()) {
@@ -125,7 +125,7 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// Returns the quantiles of a distribution at the middle of equal shares.
+/// Returns the quantiles of a distribution as a table, each at the middle of one of equally large shares.
 fn quantiles(quantile: impl Fn(f64) -> f64) -> Arc<[i16]> {
     let number = |place: usize| {
         let share = (place as f64 + 0.5) / TABLE_SIZE as f64;
@@ -139,8 +139,8 @@ fn normal(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// Returns the quantile of the distribution that iproute2's generator uses: Pareto with index 3 and minimum 1, mean
-/// 1.5, variance 3/4, capped at the range of an i16.
+/// Returns a quantile of the distribution that iproute2's generator uses: Pareto with index 3 and minimum 1, so
+/// that the mean is 1.5 and the variance 3/4, limited to the range of an i16.
 fn pareto(share: f64) -> f64 {
     const INDEX: f64 = 3.0;
     const MEAN: f64 = 1.5;

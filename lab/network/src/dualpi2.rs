@@ -54,10 +54,10 @@ impl DualPi2Spec {
         let gains = [self.alpha, self.beta];
         match self {
             Self { target: Duration::ZERO, .. } => {
-                Some("`target` is 0, which every packet exceeds; raise it, as to the usual 15ms")
+                Some("`target` is 0, which every packet exceeds; raise it, for example to the usual 15ms")
             }
             Self { update, .. } if update < Duration::from_millis(1) => {
-                Some("`update` is below 1ms; raise it, as to the usual 16ms")
+                Some("`update` is below 1ms; raise it, for example to the usual 16ms")
             }
             _ if !gains.iter().all(|gain| (1.0 / 256.0..=1e6).contains(gain)) => Some(
                 "`alpha` and `beta` must be between 1/256 and 1000000 Hz; the usual values are 0.16 and 3.2",
@@ -73,17 +73,18 @@ impl DualPi2Spec {
     }
 }
 
-/// Which of the two queues, as an index.
+/// One of the two queues, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Packets with ECT(1) or CE, and with ECT(0) if so configured: the low-latency queue.
+    /// The low-latency queue, for packets with ECT(1) or CE and, if so configured, ECT(0).
     Low,
-    /// All other packets.
+    /// The classic queue, for all other packets.
     Classic,
 }
 
 impl Class {
-    /// Returns the queue for a codepoint; with `any_ect`, ECT(0) is like ECT(1). RFC 9332 section 2.3; `dualpi2_skb_classify`.
+    /// Returns the queue for a packet with this ECN codepoint. With `any_ect`, ECT(0) is treated like ECT(1). RFC 9332
+    /// section 2.3; Linux: `dualpi2_skb_classify`.
     const fn from_ecn(ecn: Ecn, any_ect: bool) -> Self {
         match ecn {
             Ecn::Capable1 | Ecn::Congested => Self::Low,
@@ -93,7 +94,7 @@ impl Class {
     }
 }
 
-/// The treatment of a packet as it leaves its queue.
+/// What happens to a packet when it leaves its queue.
 #[derive(Debug, PartialEq, Eq)]
 enum Action {
     Pass,
@@ -105,7 +106,7 @@ enum Action {
 #[derive(Debug, Default)]
 struct Queues {
     packets: [VecDeque<QueuedPacket>; 2],
-    /// Number of octets in each queue, including link-layer headers.
+    /// Number of octets in each of the two queues, including link-layer headers.
     octets: [u64; 2],
 }
 
@@ -114,35 +115,35 @@ impl Queues {
         self.packets[class as usize].is_empty()
     }
 
-    /// Returns how long the packet at the head has waited. `get_queue_delays`.
+    /// Returns for how long the packet at the head of a queue has waited. Linux: `get_queue_delays`.
     fn delay(&self, class: Class, now: Time) -> Duration {
         self.packets[class as usize].front().map_or(Duration::ZERO, |head| now.since(head.queued_at))
     }
 }
 
-/// Both queues, the probability that couples them, and the scheduler between them.
+/// The two queues of DualPI2, the probability that couples them, and the scheduler that chooses between them.
 #[derive(Debug)]
 pub(crate) struct DualPi2Queue {
     spec: DualPi2Spec,
     queues: Queues,
     overhead: u64,
-    /// Octets of the longest packet.
+    /// Length of the longest packet, in octets.
     longest_packet: u64,
-    /// The base probability p′ of RFC 9332 section 2.4: the classic queue drops with its square.
+    /// The base probability p′ of RFC 9332 section 2.4. The classic queue drops packets with the probability p′².
     probability: f64,
-    /// The longer of the two queues' delays at the last update.
+    /// The longer one of the delays of both queues, at the last update of the probability.
     last_delay: Duration,
     next_update: Time,
-    /// Octets times percent by which the classic queue is behind its share; the classic queue is served first while the
-    /// credit is above zero.
+    /// The amount by which the classic queue is behind its share, in octets times percent. While it is above zero, the
+    /// classic queue is served first.
     credit: i64,
     marked: u64,
     rng: Rng,
 }
 
 impl DualPi2Queue {
-    /// Creates the queues. A link-layer header has `overhead` octets, and the longest packet has
-    /// `longest_packet` octets. Draws derive from `seed`.
+    /// Creates the queues. A link-layer header has `overhead` octets, and the longest packet has `longest_packet`
+    /// octets. Random numbers derive from `seed`.
     pub(crate) fn new(spec: DualPi2Spec, overhead: u64, longest_packet: u64, seed: Seed) -> Self {
         let mut queue = Self {
             spec,
@@ -165,7 +166,7 @@ impl DualPi2Queue {
         self.marked
     }
 
-    /// Returns the number of queued packets, and of their octets without link-layer headers.
+    /// Returns the number of queued packets, and the number of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         let packets: u64 = self.queues.packets.iter().map(|queue| queue.len() as u64).sum();
         (packets, self.octets() - packets * self.overhead)
@@ -175,7 +176,7 @@ impl DualPi2Queue {
         self.queues.octets.iter().sum()
     }
 
-    /// Queues an arriving packet; `is_idle` says whether the link has nothing to send.
+    /// Queues an arriving packet. `is_idle`: whether the link has nothing to send.
     pub(crate) fn push(&mut self, now: Time, transit: PacketInTransit, is_idle: bool) {
         self.catch_up(now);
         if is_idle {
@@ -187,7 +188,8 @@ impl DualPi2Queue {
         self.queues.packets[class].push_back(QueuedPacket { queued_at: now, transit });
     }
 
-    /// Returns the packet to transmit now; `lose` takes packets that are dropped before it. `__dualpi2_qdisc_dequeue`.
+    /// Returns the packet to transmit now; passes packets that are dropped before it to `lose`. Linux:
+    /// `__dualpi2_qdisc_dequeue`.
     pub(crate) fn pop(
         &mut self,
         now: Time,
@@ -216,8 +218,8 @@ impl DualPi2Queue {
         }
     }
 
-    /// Removes the next packet; returns its queue, the packet, and the change of the credit if it is sent.
-    /// RFC 9332 section 4.2.2; `dequeue_packet`.
+    /// Removes the next packet. Returns its queue, the packet, and by how much the credit changes if the packet is
+    /// sent. RFC 9332 section 4.2.2; Linux: `dequeue_packet`.
     fn dequeue(&mut self) -> Option<(Class, QueuedPacket, i64)> {
         let [has_low, has_classic] = [Class::Low, Class::Classic].map(|class| !self.queues.is_empty(class));
         let class = if has_low && (!has_classic || self.credit <= 0) { Class::Low } else { Class::Classic };
@@ -234,13 +236,14 @@ impl DualPi2Queue {
         Some((class, waiting, change))
     }
 
-    /// Resets the credit as `dualpi2_reset_c_protection` does: the low-latency queue is served first unless
-    /// the classic one has the greater share.
+    /// Resets the credit as `dualpi2_reset_c_protection` of Linux does. Afterwards the low-latency queue is served
+    /// first, unless the classic queue has the greater share.
     fn reset_credit(&mut self) {
         self.credit = self.longest_packet as i64 * (2 * i64::from(self.spec.classic_protection) - 100);
     }
 
-    /// Decides on a packet that has been taken from its queue. RFC 9332 sections 2.4 and 4.2.3; `must_drop`.
+    /// Decides whether a packet that has left its queue is passed, marked or dropped. RFC 9332 sections 2.4 and
+    /// 4.2.3; Linux: `must_drop`.
     fn decide(&mut self, class: Class, ecn: Ecn) -> Action {
         if self.octets() < 2 * self.longest_packet {
             return Action::Pass;
@@ -257,13 +260,14 @@ impl DualPi2Queue {
         }
     }
 
-    /// Returns true with the square of the base probability, by two draws.
+    /// Draws whether the classic queue drops a packet. The probability is the square of the base probability: two
+    /// draws must both succeed.
     fn draws_classic_drop(&mut self) -> bool {
         let Self { rng, probability, .. } = self;
         rng.chance(*probability) && rng.chance(*probability)
     }
 
-    /// Performs the updates due by `now`. Between two events the queues do not change.
+    /// Performs the updates of the probability that are due by `now`. Between two events the queues do not change.
     fn catch_up(&mut self, now: Time) {
         while self.next_update <= now {
             if self.is_at_rest() {
@@ -275,13 +279,13 @@ impl DualPi2Queue {
         }
     }
 
-    /// Returns whether updates have no further effect before another packet arrives.
+    /// Returns whether updates of the probability have no effect until the next packet arrives.
     fn is_at_rest(&self) -> bool {
         let is_empty = [Class::Low, Class::Classic].iter().all(|class| self.queues.is_empty(*class));
         is_empty && self.probability == 0.0 && self.last_delay == Duration::ZERO
     }
 
-    /// Updates the base probability. RFC 9332 appendix A.1; `calculate_probability`.
+    /// Updates the base probability. RFC 9332 appendix A.1; Linux: `calculate_probability`.
     fn update(&mut self, now: Time) {
         let DualPi2Spec { target, alpha, beta, .. } = self.spec;
         let delay = [Class::Low, Class::Classic].map(|class| self.queues.delay(class, now)).into_iter().max();

@@ -6,7 +6,7 @@ use hol_wire::Address;
 use crate::ip::Ip;
 use crate::named_path::NamedPath;
 
-/// A network that cannot be built.
+/// Why a network cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
 pub enum NetworkError {

@@ -2,33 +2,35 @@
 
 use hol_base::Time;
 
-/// An event queue: the time at which each component acts next. Ties go to the lower index, so the order of
-/// events is total and reproducible.
+/// The time at which each component acts next. If several components act at the same time, the one with the lowest
+/// index comes first, so that the order is reproducible.
 ///
-/// The queue is a tournament tree: the earlier of two components plays against the earlier of the next two.
-/// A change climbs only until the winner of a pair stays the same, so its cost rarely depends on the number
-/// of components, and unlike a heap the tree changes an entry in place. (`cargo bench -p hol-network`
-/// compares it with a scan and a binary heap.)
+/// The queue is a tournament tree: each pair of components has a winner, the one that acts earlier, and the
+/// winners of neighbouring pairs form pairs again, up to the root. A change climbs only until the winner of a pair
+/// stays the same, so that its cost rarely depends on the number of components. Unlike a heap, the tree changes an
+/// entry in place. (`cargo bench -p hol-network` compares it with a scan and a binary heap.)
 #[derive(Debug)]
 pub struct EventQueue {
-    /// `pairs[1]` is the final; the winners of pairs 2n and 2n + 1 meet in pair n; components meet in the second half.
+    /// The pairs of the tree. The winners of the pairs 2n and 2n + 1 form pair n; `pairs[1]` is the root. The pairs of
+    /// components are in the second half.
     pairs: Vec<[Entry; 2]>,
 }
 
-/// The next component in a part of the tree, and its time.
+/// The component of a part of the tree that acts next, and the time at which it acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     time: Time,
     component: u32,
 }
 
-/// Returns the winner of a pair. The left entry wins a tie, because all its components have lower indices.
+/// Returns the winner of a pair. If both times are equal, it is the left entry, because all its components have
+/// lower indices.
 fn winner([left, right]: &[Entry; 2]) -> Entry {
     if left.time <= right.time { *left } else { *right }
 }
 
 impl EventQueue {
-    /// Creates a queue for this number of components, all of them idle.
+    /// Creates a queue for this number of components, all of which are idle.
     pub fn new(components: usize) -> Self {
         let places = components.next_power_of_two().max(2);
         let idle = |component: usize| Entry { time: Time::MAX, component: component as u32 };
@@ -71,7 +73,8 @@ impl EventQueue {
         }
     }
 
-    /// Returns the time of the next action and its component; [`Time::MAX`] if there is none.
+    /// Returns the time of the next action, and the component that acts; the time is [`Time::MAX`] if no component
+    /// acts.
     #[inline]
     pub fn first(&self) -> (Time, usize) {
         let Entry { time, component } = winner(&self.pairs[1]);

@@ -31,7 +31,7 @@ impl EventRate {
         }
     }
 
-    /// Returns the rate, unless it is 0.
+    /// Returns the rate; `None` if it is 0.
     pub const fn positive(self) -> Option<BitRate> {
         match self {
             Self::Zero => None,
@@ -49,7 +49,7 @@ impl From<BitRate> for EventRate {
 impl FromStr for EventRate {
     type Err = ParseUnitError;
 
-    /// Parses a bit rate. Zero with any unit of a rate is zero, and so is a bare `0`.
+    /// Parses a bit rate. Zero may have any unit of a bit rate, or none.
     fn from_str(text: &str) -> Result<Self, ParseUnitError> {
         BitRate::parse_or_zero(text).map(|rate| rate.map_or(Self::Zero, Self::Positive))
     }

@@ -63,16 +63,16 @@ impl FairSpec {
     }
 }
 
-/// The packets of a flow, or of several with the same hash.
+/// The queue of a flow, or of several flows with the same hash.
 #[derive(Debug)]
 struct Flow {
     queued: VecDeque<QueuedPacket>,
-    /// Queued octets including link-layer headers.
+    /// Number of queued octets, including link-layer headers.
     octets: u64,
-    /// Octets left to send in this turn.
+    /// Number of octets that the flow may still send in this turn.
     credit: i64,
     codel: Codel,
-    /// Whether the flow is in the list of new or old flows.
+    /// Whether the flow is in the list of new flows or in that of old flows.
     is_listed: bool,
 }
 
@@ -84,9 +84,9 @@ pub(crate) struct FqCodelQueue {
     overhead: u64,
     hash: Seed,
     flows: Vec<Flow>,
-    /// Indices of flows that had nothing queued before; each is served before the other flows for one turn.
+    /// Indices of flows whose queues were empty before; they are served before the old flows, for one turn each.
     new_flows: VecDeque<usize>,
-    /// Indices of the other flows.
+    /// Indices of the other flows with queued packets.
     old_flows: VecDeque<usize>,
     packets: u64,
     /// Number of octets in all queues, including link-layer headers.
@@ -94,8 +94,8 @@ pub(crate) struct FqCodelQueue {
 }
 
 impl FqCodelQueue {
-    /// Maximum number of packets dropped at once from the longest queue when there is no room, as in Linux. Several
-    /// are dropped because finding this queue takes time.
+    /// Maximum number of packets that are dropped together from the longest queue when there is no room, as in
+    /// Linux. Several are dropped, because finding the longest queue takes time.
     const MAX_DROPPED_AT_ONCE: u32 = 64;
 
     /// Creates the queues. A link-layer header has `overhead` octets, and the longest packet has
@@ -132,12 +132,13 @@ impl FqCodelQueue {
         self.flows.iter().map(|flow| flow.codel.marked_packets()).sum()
     }
 
-    /// Returns the number of queued packets, and of their octets without link-layer headers.
+    /// Returns the number of queued packets, and the number of their octets without link-layer headers.
     pub(crate) fn backlog(&self) -> (u64, u64) {
         (self.packets, self.octets - self.packets * self.overhead)
     }
 
-    /// Appends a packet to the queue of its flow; on overflow, drops packets from the longest queue. RFC 8290 section 4.1.
+    /// Appends a packet to the queue of its flow. If there is no room, drops packets from the longest queue. RFC 8290
+    /// section 4.1.
     pub(crate) fn push(
         &mut self,
         now: Time,
@@ -168,7 +169,8 @@ impl FqCodelQueue {
         }
     }
 
-    /// Returns the packet to transmit now. RFC 8290 section 4.2.
+    /// Returns the packet to transmit now; passes packets that are dropped before it to `lose`. RFC 8290 section
+    /// 4.2.
     pub(crate) fn pop(
         &mut self,
         now: Time,
@@ -236,8 +238,8 @@ impl FqCodelQueue {
         };
     }
 
-    /// Drops half of the longest queue from its head, because the search for this queue is expensive. RFC 8290
-    /// section 4.1.
+    /// Drops half of the longest queue, from its head. It drops so much, because finding the longest queue takes
+    /// time. RFC 8290 section 4.1.
     fn make_room(&mut self, mut lose: impl FnMut(PacketInTransit)) {
         let longest = (0..self.flows.len()).rev().max_by_key(|place| self.flows[*place].octets);
         let flow = &mut self.flows[longest.expect("there is a flow")];
@@ -263,7 +265,7 @@ impl FqCodelQueue {
         }
     }
 
-    /// Returns the index of the queue of the packet's flow.
+    /// Returns the index of the queue to which the packet's flow belongs.
     fn queue_index(&self, transit: &PacketInTransit) -> usize {
         let packet = &transit.packet;
         let [source, destination] = [packet.source, packet.destination].map(|address| match address {

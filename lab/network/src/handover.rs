@@ -58,7 +58,7 @@ pub enum HandoverChange {
 
 impl HandoverChange {
     /// Returns whether this is the default. Files omit the default, so that the points of older experiments keep
-    /// their identity.
+    /// their identifiers.
     fn is_default(&self) -> bool {
         *self == Self::default()
     }
@@ -71,7 +71,7 @@ impl Default for HandoverSpec {
     }
 }
 
-/// Paths are counted from 1, as in events.
+/// Number of the path that the client leaves. Paths are counted from 1, as in events.
 const OLD_PATH: usize = 1;
 const NEW_PATH: usize = 2;
 
@@ -81,12 +81,12 @@ impl HandoverSpec {
         self.at + Duration::from_secs_f64(self.overlap / self.speed)
     }
 
-    /// Returns when the client is reachable over the second path.
+    /// Returns when the client becomes reachable over the second path.
     pub fn attached_at(&self) -> Duration {
         self.at + self.attach
     }
 
-    /// Checks that there are two paths.
+    /// Checks that the network has two paths.
     pub(crate) fn check(&self, paths: usize) -> Result<(), NetworkError> {
         if paths == NEW_PATH { Ok(()) } else { Err(NetworkError::HandoverPaths { paths }) }
     }
@@ -122,8 +122,8 @@ impl HandoverSpec {
         changes
     }
 
-    /// Returns the routes that apply once the client is attached to the second path. By these routes each end
-    /// reaches the other's address on the first path.
+    /// Returns the routes that apply when the client has attached to the second path. With them, each end sends packets
+    /// for the other's address on the first path over the second path.
     pub(crate) fn route_changes(&self, topology: &Topology) -> Vec<RouteChange> {
         let [old, new] = [OLD_PATH, NEW_PATH].map(|path| ends(topology, path));
         let Medium::Link { up, down } = topology.segments[NEW_PATH - 1].medium else {
@@ -144,7 +144,7 @@ fn ends(topology: &Topology, path: usize) -> [InterfaceId; 2] {
     topology.segments[path - 1].interfaces[..].try_into().expect("a path has two ends")
 }
 
-/// Parses a speed or a length; rejects zero and values that lead to times out of range.
+/// Parses a speed or a length. Rejects zero, and values that would lead to times that are out of range.
 fn deserialize_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if (0.001..=1e6).contains(&value) {

@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ip {
-    /// RFC 791.
+    /// IP version 4 (RFC 791).
     #[default]
     V4,
-    /// RFC 8200.
+    /// IP version 6 (RFC 8200).
     V6,
 }
 
 impl Ip {
-    /// Returns the packet length in octets that every host must accept. RFC 791 section 3.1, RFC 8200 section
-    /// 5.
+    /// Returns the length in octets up to which every host must accept packets (RFC 791 section 3.1, RFC 8200 section
+    /// 5).
     pub(crate) const fn min_mtu(self) -> u64 {
         match self {
             Self::V4 => 576,
@@ -38,7 +38,7 @@ impl Ip {
         }
     }
 
-    /// Returns whether an address is of this version.
+    /// Returns whether an address belongs to this version of IP.
     pub(crate) const fn has(self, address: Address) -> bool {
         matches!((self, address), (Self::V4, Address::V4(_)) | (Self::V6, Address::V6(_)))
     }
@@ -51,7 +51,7 @@ impl Ip {
         }
     }
 
-    /// Returns whether this is the default version.
+    /// Returns whether this is the default version of IP.
     pub(crate) fn is_default(&self) -> bool {
         *self == Self::default()
     }

@@ -20,37 +20,38 @@ use crate::tap::TapEvent;
 use crate::transit::PacketInTransit;
 use crate::transmitter::Transmitter;
 
-/// A packet that has left the transmitter, or will when its transmission ends.
+/// A packet on the link: still in transmission, or already transmitted and propagating.
 #[derive(Debug)]
 struct InFlight {
     arrives: Time,
-    /// What happens to the packet at `arrives`.
+    /// What happens to the packet when it reaches the end of the link, at the time `arrives`.
     at_end: AtEnd,
     transit: PacketInTransit,
 }
 
-/// A packet whose transmission waits for a new rate, with its copies.
+/// A packet, with its duplicates, whose transmission was interrupted because the rate became 0.
 #[derive(Debug)]
 struct Interrupted {
-    /// When the transmission would have ended.
+    /// The time at which the transmission would have ended without the interruption.
     due: Time,
-    /// The packets, with the arrivals that would have followed.
+    /// The packet and its duplicates, with the times at which they would have arrived without the interruption.
     packets: VecDeque<InFlight>,
 }
 
 /// What happens to a packet that has crossed the link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum AtEnd {
-    /// The policer decides, and the packet arrives.
+    /// The policer drops the packet or lets it pass; in the second case the packet arrives at once.
     Arrives,
-    /// The policer decides, and the packet arrives `reorder_by` later.
+    /// The policer drops the packet or lets it pass; in the second case the packet arrives `reorder_by` later.
     HeldBack,
-    /// The packet arrives; the policer has admitted it.
+    /// The packet arrives; the policer has already let it pass.
     ArrivesLate,
 }
 
-/// A packet that arrives at most this long after the end of a transmission is received before the next one begins. The
-/// timers of Linux are equal then: netem rounds the time to send each packet down to a nanosecond.
+/// A packet that arrives at most this long after the end of a transmission is received before the next transmission
+/// begins. In Linux both timers expire at the same time then, because netem rounds the time to send each packet down to
+/// a nanosecond.
 const ROUNDING: Duration = Duration::from_nanos(4);
 
 /// One direction of a link, or a LAN.
@@ -66,7 +67,7 @@ pub(crate) struct Link {
     queue: Queue,
     red: Option<Red>,
     transmitter: Transmitter,
-    /// The time until which other links use the channel.
+    /// The time until which other links transmit on the channel that this link shares with them.
     blocked_until: Time,
     /// Octets of the packet in transmission, or of the last one.
     in_service: u64,
@@ -166,7 +167,7 @@ impl Link {
         (!self.transmitter.is_stopped()).then(|| self.free_at())
     }
 
-    /// Returns the time until which other links use the channel.
+    /// Returns the time until which other links transmit on the channel that this link shares with them.
     pub(crate) fn blocked_until(&self) -> Time {
         self.blocked_until
     }
@@ -273,7 +274,7 @@ impl Link {
     /// Shrinks the ring buffer after a burst; otherwise each access would touch another cache line.
     #[inline]
     fn shrink_ring(&mut self) {
-        /// A ring with room for this many packets is not shrunk.
+        /// Maximum capacity, in packets, of a ring buffer that is not shrunk.
         const SMALL_RING_PACKETS: usize = 64;
         let (length, room) = (self.in_flight.len(), self.in_flight.capacity());
         if room > SMALL_RING_PACKETS && length < room / 8 {
@@ -325,7 +326,7 @@ impl Link {
         }
     }
 
-    /// Removes the packet in transmission and its copies from those in flight.
+    /// Removes the packet in transmission and its copies from `in_flight`.
     fn take_in_transmission(&mut self, now: Time) -> Interrupted {
         if let Some(interrupted) = self.interrupted.take() {
             return interrupted;

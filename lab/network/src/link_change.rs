@@ -12,10 +12,10 @@ pub enum LinkChange {
     Down,
     /// The link works again.
     Up,
-    /// The new bit rate, from the next bit on; at 0 packets wait.
+    /// The bit rate changes from the next bit on; at a rate of 0 packets wait.
     Rate(EventRate),
-    /// The new loss, from the next packet on.
+    /// The packet loss changes from the next packet on.
     Loss(LossSpec),
-    /// The new delay, from the next packet on.
+    /// The delay changes from the next packet on.
     Delay(Duration),
 }

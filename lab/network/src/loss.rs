@@ -12,13 +12,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LossSpec {
-    /// Each packet independently with the same probability: `"1%"`.
+    /// Each packet is lost independently with the same probability: `"1%"`.
     Independent(Ratio),
-    /// In bursts: `{ good_to_bad = "1%", bad_to_good = "25%" }`.
+    /// Packets are lost in bursts: `{ good_to_bad = "1%", bad_to_good = "25%" }`.
     Bursts(GilbertElliott),
-    /// In bursts of a given duration: `{ good_for = "15s", bad_for = "100ms" }`.
+    /// Packets are lost in bursts of a given mean duration: `{ good_for = "15s", bad_for = "100ms" }`.
     TimedBursts(TimedBursts),
-    /// The packets with these numbers: `{ drop = [3, 7] }`.
+    /// The packets with the given numbers are lost: `{ drop = [3, 7] }`.
     Packets(ExplicitLoss),
 }
 
@@ -103,7 +103,7 @@ impl Default for LossSpec {
     }
 }
 
-/// The keys of a loss table; those present determine the kind.
+/// The keys of a loss table; which of them are present determines the kind of loss.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LossTable {

@@ -7,12 +7,12 @@ use hol_base::nearest_word;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Generates the names from the files.
+/// Generates [`NamedPath`] from the names of the files in `paths/`.
 macro_rules! named_paths {
     ($($variant:ident = $name:literal,)*) => {
         /// A named path: its settings are a file of `paths/`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        #[expect(missing_docs, reason = "the files say what they are")]
+        #[expect(missing_docs, reason = "each file describes its path")]
         pub enum NamedPath {
             $(#[serde(rename = $name)] $variant,)*
         }

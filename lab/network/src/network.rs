@@ -28,9 +28,9 @@ pub struct Network<'t> {
     channels: Vec<Channel>,
     /// The channel of each link, if it shares one.
     channel_of: Vec<Option<usize>>,
-    /// Scheduled changes of links, the next one last.
+    /// Scheduled changes of links, the latest first.
     changes: Vec<ScheduledChange>,
-    /// Scheduled changes of routes, the next one last.
+    /// Scheduled changes of routes, the latest first.
     route_changes: Vec<RouteChange>,
     /// When each link acts, by index; the last two entries are the next change of a link and of a route.
     event_queue: EventQueue,
@@ -40,12 +40,12 @@ pub struct Network<'t> {
     packets: u64,
 }
 
-/// The packets that wait at a link, and those that it dropped.
+/// The number of packets and octets that wait at a link, and the packets that it dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets queued and in transmission.
     pub packets: u64,
-    /// IP octets of these packets.
+    /// IP octets of the packets queued and in transmission.
     pub octets: u64,
     /// Packets dropped on the link so far.
     pub drops: Drops,
@@ -54,9 +54,9 @@ pub struct Backlog {
 /// A packet that reached its destination node.
 #[derive(Debug)]
 pub struct Arrival {
-    /// The node.
+    /// The destination node.
     pub node: NodeId,
-    /// The packet.
+    /// The packet that arrived.
     pub packet: Packet,
 }
 

@@ -46,7 +46,7 @@ impl<'t> TapReporter<'t> {
         }
     }
 
-    /// Reports a packet lost on the way to the other interface.
+    /// Reports a packet that the link, its queue or its policer dropped, at the interface that sent it.
     pub(crate) fn report_loss(&mut self, now: Time, transit: &PacketInTransit, event: TapEvent) {
         self.count(transit.from, event);
         self.report(now, transit.from, transit, event);

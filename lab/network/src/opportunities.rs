@@ -6,22 +6,24 @@ use hol_base::Duration;
 use crate::event_rate::EventRate;
 use crate::trace::{ChangeLimit, MAX_LINES, TraceError, TracePass, TraceStep, lines, repeat, trace_error};
 
-/// Octets of the packet that an opportunity lets pass, including the link-layer header.
+/// Length in octets, including the link-layer header, of the packet that each delivery opportunity of a trace lets
+/// pass.
 const OPPORTUNITY_OCTETS: u64 = 1500 + 14;
-/// The opportunities within this time determine a rate.
+/// Width of the slots of time into which a trace is divided; the delivery opportunities in a slot determine its rate.
 const BIN_WIDTH: Duration = Duration::from_millis(100);
-/// The latest time in a trace of opportunities, in ms: 100 years, the maximum of other times.
+/// The latest time in a trace of delivery opportunities, in ms: 100 years, as for all other times.
 const MAX_MS: u64 = 36_500 * 86_400_000;
 
-/// The opportunities within a slot of a tenth of a second.
+/// Counts the delivery opportunities within a slot of 100 ms.
 struct SlotCount {
     slot: u64,
     count: u64,
-    /// The line of the first of them.
+    /// The line number of the slot's first delivery opportunity.
     line: usize,
 }
 
-/// Reads a trace of opportunities. Those within a tenth of a second give a rate; in a gap the rate is 0.
+/// Reads a trace of delivery opportunities in mahimahi's format. The number of opportunities in each slot of 100 ms
+/// gives the rate in that slot, which is 0 if there are none.
 pub(crate) fn read(text: &str) -> Result<TracePass, TraceError> {
     let mut counts: Vec<SlotCount> = Vec::new();
     let bin = BIN_WIDTH.as_millis_f64() as u64;
@@ -70,7 +72,7 @@ pub(crate) fn read(text: &str) -> Result<TracePass, TraceError> {
     Ok(repeat(rates(&counts, end)?, Duration::from_millis(end)))
 }
 
-/// Returns the rate of each slot until `end`, in ms.
+/// Returns the rate of each slot of 100 ms; the trace ends at `end`, in ms.
 fn rates(counts: &[SlotCount], end: u64) -> Result<Vec<TraceStep>, TraceError> {
     let bin = BIN_WIDTH.as_millis_f64() as u64;
     let mut limit = ChangeLimit::default();

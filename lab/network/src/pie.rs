@@ -52,7 +52,7 @@ impl PieSpec {
     }
 }
 
-/// The control state. RFC 8033 section 4: `drop_prob`, `accu_prob`, `burst_allowance`, `current_qdelay`,
+/// The control state of PIE. RFC 8033 section 4: `drop_prob`, `accu_prob`, `burst_allowance`, `current_qdelay`,
 /// `qdelay_old`.
 #[derive(Debug)]
 struct Pie {
@@ -70,11 +70,12 @@ struct Pie {
 }
 
 impl Pie {
-    /// RFC 8033 section 4.4: `MAX_BURST`.
+    /// Burst allowance: how long a burst may last before packets are dropped (RFC 8033 section 4.4, `MAX_BURST`).
     const MAX_BURST: Duration = Duration::from_millis(150);
-    /// RFC 8033 section 5.1: above this probability packets are dropped even with ECN (`mark_ecnth`).
+    /// The drop probability above which packets are dropped even if they are ECN-capable (RFC 8033 section 5.1,
+    /// `mark_ecnth`).
     const MAX_MARKING_PROBABILITY: f64 = 0.1;
-    /// The value at which Linux's probability overflows: it has 64 bits, of which 56 are the fraction (`MAX_PROB`).
+    /// The probability at which Linux's number overflows: it has 64 bits, of which 56 are the fraction (`MAX_PROB`).
     const PROBABILITY_OVERFLOW: f64 = 256.0;
 
     fn new(spec: PieSpec, rng: Rng) -> Self {
@@ -123,7 +124,7 @@ impl Pie {
         }
     }
 
-    /// Performs the updates due before `now`, with the present queue.
+    /// Performs the probability updates that were due before `now`; `is_empty`: whether the queue is empty.
     fn catch_up(&mut self, now: Time, is_empty: bool) {
         while self.next_update <= now {
             if is_empty && self.is_at_rest() {
@@ -135,15 +136,15 @@ impl Pie {
         }
     }
 
-    /// Returns whether updates of an empty queue have no further effect.
+    /// Returns whether further updates would change nothing while the queue is empty.
     fn is_at_rest(&self) -> bool {
         self.drop_prob == 0.0 && self.qdelay == Duration::ZERO && self.qdelay_old == Duration::ZERO
     }
 
     /// Updates the probability (RFC 8033 section 4.2), caps the step (section 5.5) and resets the burst allowance
     /// (section 4.4). The larger step above 250 ms is an addition of Linux (`pie_calculate_probability`). As in Linux
-    /// the probability may grow above 1, and decreases no faster from there, so a queue that was too long for some
-    /// time is emptied down to two packets.
+    /// the probability may exceed 1, and does not decrease faster then, so a queue that was too long for some time is
+    /// emptied down to two packets.
     fn update(&mut self, is_empty: bool) {
         let PieSpec { target, alpha, beta, .. } = self.spec;
         let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);
@@ -170,7 +171,7 @@ impl Pie {
     }
 }
 
-/// Returns the factor that reduces the step at a small probability. RFC 8033 section 4.2.
+/// Returns the factor that reduces the step of the probability while the probability is small. RFC 8033 section 4.2.
 fn damping(drop_prob: f64) -> f64 {
     let steps: [(f64, f64); 6] =
         [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];

@@ -79,7 +79,7 @@ impl Propagation {
         }
     }
 
-    /// Notes that the arrival of a packet has moved.
+    /// Updates the latest arrival when the arrival of a packet moves from one time to another.
     pub(crate) fn move_arrival(&mut self, from: Time, to: Time) {
         if self.latest_arrival == from {
             self.latest_arrival = to;
@@ -95,18 +95,18 @@ impl Propagation {
 /// How the jitter of each packet is drawn.
 #[derive(Debug)]
 enum JitterDistribution {
-    /// With a correlation ρ the delay is ρ times the last value plus 1 − ρ times a new one, as in
-    /// tc-netem(8): the mean stays, the variance is multiplied by (1 − ρ)/(1 + ρ), and packets k apart have
-    /// the correlation ρ to the power of k.
+    /// The jitter is uniform. With a correlation ρ the delay is ρ times the last value plus 1 − ρ times a new one, as
+    /// in tc-netem(8): the mean stays, the variance is multiplied by (1 − ρ)/(1 + ρ), and packets k apart have the
+    /// correlation ρ to the power of k.
     Uniform {
         correlation: f64,
         /// The delay of the last packet beyond the minimum delay, in ns.
         last: Option<f64>,
     },
-    /// Drawn from a table, in units of the jitter divided by [`UNITS_PER_JITTER`].
+    /// The jitter is drawn from a table, in units of the jitter divided by [`UNITS_PER_JITTER`].
     Table(Arc<[i16]>),
-    /// A first-order autoregressive process: each value is normal, and packets k apart have the correlation ρ
-    /// to the power of k.
+    /// The jitter is a first-order autoregressive process: each value is normally distributed, and packets k apart have
+    /// the correlation ρ to the power of k.
     Normal {
         correlation: f64,
         /// The deviation of the last packet, in standard deviations.

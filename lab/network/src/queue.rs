@@ -28,15 +28,15 @@ pub(crate) struct Queue {
 /// The order in which a queue releases packets.
 #[derive(Debug)]
 enum Order {
-    /// First in first out.
+    /// Drop-tail or RED: first in, first out.
     Fifo(Fifo),
-    /// First in first out, with drops after a long delay.
+    /// CoDel: first in, first out, with drops after a long delay.
     Codel(Box<CodelQueue>),
-    /// One queue per flow, served in turn (FQ-CoDel).
+    /// FQ-CoDel: one queue per flow, served in turn.
     Fair(Box<FqCodelQueue>),
-    /// First in first out, with early drops on arrival.
+    /// PIE: first in, first out, with early drops on arrival.
     Pie(Box<PieQueue>),
-    /// A low-latency queue beside a classic one.
+    /// DualPI2: a low-latency queue beside a classic one.
     DualPi2(Box<DualPi2Queue>),
 }
 
@@ -115,7 +115,8 @@ impl Queue {
         self.packets == 0
     }
 
-    /// Queues a packet while `in_service` octets are in transmission; `lose` takes dropped packets.
+    /// Queues a packet while `in_service` octets are in transmission, and calls `lose` with each packet that is
+    /// dropped.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -153,7 +154,7 @@ impl Queue {
         }
     }
 
-    /// Returns the packet to transmit now; `lose` takes packets that the discipline drops before it.
+    /// Returns the packet to transmit now, and calls `lose` with the packets that the discipline drops before that one.
     #[inline]
     pub(crate) fn pop(&mut self, now: Time, lose: impl FnMut(PacketInTransit)) -> Option<PacketInTransit> {
         match &mut self.order {

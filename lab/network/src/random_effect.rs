@@ -10,7 +10,7 @@ pub(crate) struct RandomEffect {
 }
 
 impl RandomEffect {
-    /// Creates an effect of this probability.
+    /// Creates an effect that hits each packet with the probability `ratio`.
     pub(crate) fn new(ratio: Ratio, seed: Seed) -> Self {
         Self { probability: ratio.value(), rng: seed.rng() }
     }

@@ -127,8 +127,9 @@ impl Red {
         dropped
     }
 
-    /// Adds a sample of the queue, or lets the average decay while the link was idle. Section 4, figure 2. As in
-    /// Linux (`red_calc_qavg`), the average also decays for an idle time shorter than one transmission.
+    /// Updates the average queue length with a new sample, or lets it decay if the link was idle (Floyd and Jacobson
+    /// 1993, section 4, figure 2). As in Linux (`red_calc_qavg`), the average also decays for an idle time shorter than
+    /// one transmission.
     fn update_average(&mut self, now: Time, (packets, octets): (u64, u64), free_at: Time, rate: BitRate) {
         let idle = now.saturating_since(free_at.max(self.last_arrival));
         self.last_arrival = now;
@@ -144,7 +145,8 @@ impl Red {
         self.average += self.spec.weight * (queue as f64 - self.average);
     }
 
-    /// Marks a packet instead of dropping it, if allowed. RFC 3168 section 5.
+    /// Marks a packet with congestion instead of dropping it (RFC 3168 section 5), if `ecn` is on and the packet is
+    /// ECN-capable; returns whether it did.
     pub(crate) fn mark_if_allowed(&mut self, packet: &mut Packet) -> bool {
         let marked = self.spec.ecn && packet.ecn.mark();
         self.marked += u64::from(marked);

@@ -7,7 +7,7 @@ use crate::error::NetworkError;
 use crate::identifier::{InterfaceId, NodeId};
 use crate::topology::{Medium, Route, Segment, Topology};
 
-/// Maximum number of routes, because of their memory: 24 octets for each route from a node to an address.
+/// Maximum number of routes, which limits their memory: each route from a node to an address takes 24 octets.
 const MAX_ROUTES: usize = 20_000_000;
 
 /// Returns for each node the next hop to every address of every other node.
@@ -52,10 +52,10 @@ pub(crate) fn routes(topology: &Topology) -> Result<Vec<Vec<Route>>, NetworkErro
     Ok(routes)
 }
 
-/// The position of a node on a segment.
+/// A segment to which a node is attached, and the node's interface on it.
 type Attachment<'t> = (&'t Segment, InterfaceId);
 
-/// Returns for each node its segments, in the order of [`Topology::segments`].
+/// Returns for each node its segments and its interface on each, in the order of [`Topology::segments`].
 fn attachments(topology: &Topology) -> Vec<Vec<Attachment<'_>>> {
     let mut attachments = vec![Vec::new(); topology.node_count()];
     for segment in &topology.segments {

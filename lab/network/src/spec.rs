@@ -20,7 +20,7 @@ use crate::policer::PoliceSpec;
 use crate::trace::TraceSpec;
 use crate::trace_start::TraceStart;
 
-/// Generates every table that may hold the settings of a link from one list.
+/// Generates every table that may contain the settings of a link from one list.
 ///
 /// serde's `flatten` would do so too, but errors would lose their line and column.
 macro_rules! settings {
@@ -136,7 +136,7 @@ macro_rules! settings {
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace: Option<TraceSpec>,
             /// Position in the trace at which a run begins. `"random"` draws a position for each repetition, and the
-            /// trace repeats for ten minutes. Default: the beginning; the last line of a CSV then holds until the run
+            /// trace repeats for ten minutes. Default: the beginning; the last line of a CSV then applies until the run
             /// ends.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub trace_start: Option<TraceStart>,
@@ -180,7 +180,7 @@ macro_rules! settings {
         }
 
         impl NetworkSpec {
-            /// Returns the delay distribution of each table.
+            /// Returns the jitter distribution of each table that sets one.
             pub fn distributions(&mut self) -> impl Iterator<Item = &mut Distribution> {
                 let Self { jitter_distribution, up, down, paths, links, lans, .. } = self;
                 let paths = paths.iter_mut().flat_map(|PathSpec { jitter_distribution: own, up, down, .. }| {
@@ -199,7 +199,8 @@ macro_rules! settings {
                 self.handover.as_ref().is_some_and(|handover| handover.changes == HandoverChange::Address)
             }
 
-            /// Returns the settings of both directions of the first path, up first; with `nodes`, those at the top of the table.
+            /// Returns the settings of both directions of the first path, up first; with `nodes`, the settings at the
+            /// top of the `[network]` table.
             pub fn directions(&self) -> [Settings; 2] {
                 self.directions_of(&self.paths.first().cloned().unwrap_or_default())
             }
@@ -232,7 +233,7 @@ macro_rules! settings {
         }
 
         impl PathSpec {
-            /// Returns the overrides of both directions.
+            /// Returns the settings of the path's table that apply to both directions.
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
@@ -243,7 +244,7 @@ macro_rules! settings {
                 Self { from, to, name: None, addresses: Vec::new(), path: None, rtt: None, $($field: None,)* up: None, down: None }
             }
 
-            /// Returns the overrides of both directions.
+            /// Returns the settings of the link's table that apply to both directions.
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }
@@ -254,7 +255,7 @@ macro_rules! settings {
                 Self { nodes, name: None, addresses: Vec::new(), $($field: None,)* }
             }
 
-            /// Returns the overrides of the LAN.
+            /// Returns the settings in the table of the LAN.
             pub(crate) fn overrides(&self) -> Overrides {
                 Overrides { $($field: self.$field.clone(),)* }
             }

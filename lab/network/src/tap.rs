@@ -52,12 +52,12 @@ pub enum TapEvent {
 }
 
 impl TapEvent {
-    /// Returns whether the packet ended here.
+    /// Returns whether the packet goes no further: it was lost, dropped or discarded.
     pub fn is_drop(self) -> bool {
         !matches!(self, Self::Sent | Self::Dequeued | Self::Received)
     }
 
-    /// Returns a short description, for captures.
+    /// Returns a short description of the event, for captures.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sent => "sent",
@@ -97,7 +97,7 @@ impl Drops {
         let Self { loss, queue, police, corrupt, mtu, down } = self;
         loss + queue + police + corrupt + mtu + down
     }
-    /// Returns the sum of both counts.
+    /// Returns the sum of these counts and those of `other`.
     pub(crate) const fn plus(self, other: &Self) -> Self {
         let Self { loss, queue, police, corrupt, mtu, down } = *other;
         Self {

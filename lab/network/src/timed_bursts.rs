@@ -22,7 +22,7 @@ impl TimedBursts {
             .then_some("the sum of `good_for` and `bad_for` is below 100ms; raise one, or use good_to_bad and bad_to_good")
     }
 
-    /// Returns the changes of a link, by time.
+    /// Returns the starts and ends of the loss bursts of a link, in order of time.
     fn changes(self, link: LinkId, mut rng: Rng) -> Vec<ScheduledChange> {
         let last = SCHEDULED_TIME.min((self.good_for + self.bad_for).saturating_mul(MAX_BURSTS));
         let (mut changes, mut at, mut is_bad) = (Vec::new(), Time::ZERO, false);

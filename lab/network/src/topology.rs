@@ -20,7 +20,7 @@ pub struct Topology {
     pub(crate) interfaces: Vec<Interface>,
     pub(crate) links: Vec<LinkDirectionSettings>,
     pub(crate) segments: Vec<Segment>,
-    /// For each node, the route to every foreign address, ascending by address.
+    /// For each node, the route to every address of the other nodes, ascending by address.
     pub(crate) routes: Arc<Vec<Vec<Route>>>,
     /// The changes of links, in order of time.
     pub(crate) link_changes: Vec<ScheduledChange>,
@@ -62,21 +62,21 @@ pub struct Segment {
 /// The link directions of a segment.
 #[derive(Debug, Clone, Copy)]
 pub enum Medium {
-    /// One direction each way; `up` leads away from the segment's first interface.
+    /// A link: one link direction each way; `up` leads away from the segment's first interface.
     Link {
         /// From the first interface to the second.
         up: LinkId,
         /// From the second interface to the first.
         down: LinkId,
     },
-    /// One direction for all interfaces.
+    /// A LAN: one link direction for all interfaces.
     Lan(LinkId),
 }
 
 /// The next hop to an address.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
-    /// The address.
+    /// The destination address.
     pub destination: Address,
     /// The link direction of this hop.
     pub link: LinkId,
@@ -91,9 +91,9 @@ pub struct Route {
 pub struct ScheduledChange {
     /// Time since the start of the run.
     pub at: Time,
-    /// The link.
+    /// The link that changes.
     pub link: LinkId,
-    /// The change.
+    /// What changes on the link.
     pub change: LinkChange,
 }
 
@@ -102,9 +102,9 @@ pub struct ScheduledChange {
 pub struct AddressChange {
     /// Time of the change, since the start of the run.
     pub at: Time,
-    /// The node.
+    /// The node that gets or loses the address.
     pub node: NodeId,
-    /// The address.
+    /// The address that is added or removed.
     pub address: Address,
     /// Whether the address is added; otherwise it is removed.
     pub is_added: bool,
@@ -115,7 +115,7 @@ pub struct AddressChange {
 pub struct RouteChange {
     /// Time of the change, since the start of the run.
     pub at: Time,
-    /// The node.
+    /// The node whose route changes.
     pub node: NodeId,
     /// The new route.
     pub route: Route,
@@ -166,7 +166,7 @@ impl Topology {
         &self.segments
     }
 
-    /// Returns the route from a node to every foreign address.
+    /// Returns the route from a node to every address of the other nodes.
     pub fn routes(&self, node: NodeId) -> &[Route] {
         &self.routes[usize::from(node.0)]
     }
@@ -189,8 +189,8 @@ impl Topology {
         path
     }
 
-    /// Returns the initial delay of each link whose delay changes during the run. Links that share a channel have none:
-    /// the channel decides when they transmit.
+    /// Returns the initial delay of each link whose delay changes during the run. The entry is `None` for other links
+    /// and for links that share a channel, because the channel decides when they transmit.
     pub(crate) fn changing_delays(&self) -> Vec<Option<Duration>> {
         let changes = |id: usize| {
             let own = self.link_changes.iter().filter(|change| usize::from(change.link.0) == id);
@@ -263,7 +263,7 @@ impl Topology {
 }
 
 impl Medium {
-    /// Returns the link directions of the segment.
+    /// Returns the link directions that `which` selects.
     pub(crate) fn links(self, which: LinkDirection) -> Vec<LinkId> {
         match (self, which) {
             (Self::Link { up, down }, LinkDirection::Both) => vec![up, down],

@@ -40,10 +40,10 @@ enum Traces {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Pair {
-    /// From client to server.
+    /// The trace file of the direction from client to server.
     #[serde(skip_serializing_if = "Option::is_none")]
     up: Option<String>,
-    /// From server to client.
+    /// The trace file of the direction from server to client.
     #[serde(skip_serializing_if = "Option::is_none")]
     down: Option<String>,
 }
@@ -129,13 +129,13 @@ pub fn events(text: &str, direction: LinkDirection) -> Result<Vec<EventSpec>, Tr
     read(text, direction).map(|trace| trace.events_from(Duration::ZERO))
 }
 
-/// Reads a trace, in one direction or both. The last line of a table holds to the end of the run.
+/// Reads a trace, in one direction or both. The last line of a table applies until the end of the run.
 pub fn read(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     read_with(text, direction, TracePass::once)
 }
 
-/// Reads a trace, in any format, for repeated playback. After its end it continues with its beginning, so it
-/// lasts equally long from every start. The last line of a table holds as long as the line before it.
+/// Reads a trace, in any format, for repeated playback. After its end it continues with its beginning, so it lasts
+/// equally long from every start. The last line of a table applies for as long as the line before it.
 pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayback, TraceError> {
     read_with(text, direction, |steps| {
         let end = TracePass::end_of_table(&steps);
@@ -143,7 +143,7 @@ pub fn read_repeating(text: &str, direction: LinkDirection) -> Result<TracePlayb
     })
 }
 
-/// Reads a trace; `of_table` converts the steps of a table to a round.
+/// Reads a trace; `of_table` converts the steps of a table to one pass through the trace.
 fn read_with(
     text: &str,
     direction: LinkDirection,
@@ -171,20 +171,20 @@ fn read_with(
 /// The steps of one pass through a trace.
 pub(crate) struct TracePass {
     steps: Vec<TraceStep>,
-    /// Time of the last line, or of the beginning of the next round.
+    /// Time of the trace's last line or, if the trace repeats, the time at which its next pass begins.
     end: Duration,
-    /// How often a trace that repeats is played.
+    /// How often a trace that repeats is played; `None` for a trace that is played once.
     repetitions: Option<u64>,
 }
 
 impl TracePass {
-    /// Creates a round after which the last values hold.
+    /// Creates a pass through a trace that is played once; its last values then remain in force.
     fn once(steps: Vec<TraceStep>) -> Self {
         Self { end: steps.last().map_or(Duration::ZERO, |step| step.at), steps, repetitions: None }
     }
 
-    /// Returns the time at which the last line of a table has held as long as the one before it. In a table with equidistant lines
-    /// all lines then hold equally long.
+    /// Returns the end of one pass through a table that repeats: its last line applies for as long as the line before
+    /// it. In a table with equidistant lines all lines then apply equally long.
     fn end_of_table(steps: &[TraceStep]) -> Duration {
         let last = steps.last().map_or(Duration::ZERO, |step| step.at);
         let before = steps.iter().rev().map(|step| step.at).find(|at| *at < last);
@@ -220,7 +220,8 @@ impl TraceStep {
     }
 }
 
-/// Counts the changes of a trace while it is read, so that one with too many does not fill the memory.
+/// Counts the changes of a trace while it is read, so that reading a trace with too many changes stops before it fills
+/// the memory.
 #[derive(Debug, Default)]
 pub(crate) struct ChangeLimit {
     values: LinkValues,

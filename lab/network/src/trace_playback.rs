@@ -29,7 +29,7 @@ impl TracePlayback {
         self.end
     }
 
-    /// Returns the changes of one pass, in times of the trace.
+    /// Returns the changes of one pass, with times from the beginning of the trace.
     pub fn changes(&self) -> &[EventSpec] {
         &self.changes
     }

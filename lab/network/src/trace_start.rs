@@ -57,7 +57,7 @@ impl NetworkSpec {
         self.trace_start.map(|start| start.position(end, seed))
     }
 
-    /// Returns the changes of a trace whose start is drawn for each run, in times of the trace.
+    /// Returns the changes of a trace whose start is drawn for each run, with times from the beginning of the trace.
     pub fn changes_of_trace(&self) -> impl Iterator<Item = &EventSpec> {
         let traces = self.trace.as_ref().and_then(TraceSpec::playbacks).unwrap_or_default();
         traces.iter().flat_map(TracePlayback::changes)

@@ -40,7 +40,8 @@ pub(crate) fn read_without_header(
     }
 }
 
-/// Reads seconds and Mbit/s, as in the traces of Pensieve (Mao, Netravali and Alizadeh 2017).
+/// Reads a table of two columns, time in seconds and rate in Mbit/s, as in the traces of Pensieve (Mao, Netravali and
+/// Alizadeh 2017).
 fn read_two_columns(text: &str) -> Result<Vec<TraceStep>, TraceError> {
     let first = first_line(text)?.1;
     let separator = Separator::of_line(first);
@@ -69,7 +70,8 @@ fn read_two_columns(text: &str) -> Result<Vec<TraceStep>, TraceError> {
     })
 }
 
-/// A higher rate, in bit/s, is more likely one in bit/s than in Mbit/s.
+/// Maximum rate in bit/s that a file without a header may have. A higher number is more likely a rate in bit/s than in
+/// Mbit/s.
 const MAX_RATE_WITHOUT_UNIT: u64 = 100_000_000_000;
 
 /// Reads a table that begins with the names of its columns.
@@ -121,13 +123,13 @@ fn read_gnettrack(
     })
 }
 
-/// The columns that are read of the raw data of the FCC's Measuring Broadband America: the time of a test, octets per second, and the columns
-/// whose values are those of one series of tests.
+/// The columns that are read from the raw data of the FCC's Measuring Broadband America: the time of a test, the rate
+/// in octets per second, and the columns that identify a series of tests.
 const FCC_TIME: &str = "dtime";
 const FCC_RATE: &str = "bytes_sec";
 const FCC_SERIES: [&str; 2] = ["unit_id", "target"];
 
-/// Reads the tests of one unit with one target from the FCC's CSV.
+/// Reads the FCC's CSV, which must contain only tests of one measurement unit with one target.
 fn read_fcc(text: &str, separator: Separator) -> Result<Vec<TraceStep>, TraceError> {
     let (line, words) = first_line(text)?;
     let names = separator.split_cells(words);
@@ -158,7 +160,7 @@ fn read_fcc(text: &str, separator: Separator) -> Result<Vec<TraceStep>, TraceErr
     })
 }
 
-/// Returns the seconds of a time such as `2019.12.14_10.16.30` or `2019-12-14T10:16:30Z`, since 1970.
+/// Converts a time such as `2019.12.14_10.16.30` or `2019-12-14T10:16:30Z` to seconds since 1970.
 fn seconds_of(text: &str) -> Option<i64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let parts: Vec<i64> =
@@ -175,7 +177,7 @@ fn seconds_of(text: &str) -> Option<i64> {
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
-/// Returns the unit of a bare number that is a Unix time of the years 2001 to 2106.
+/// Returns the unit of a number that has none, if the number is a Unix time of the years 2001 to 2106 in that unit.
 fn unit_of_unix_time(cell: &str) -> Option<&'static str> {
     let number: f64 = cell.parse().ok()?;
     let is_in = |factor: f64| (1e9 * factor..4.3e9 * factor).contains(&number);
@@ -185,7 +187,7 @@ fn unit_of_unix_time(cell: &str) -> Option<&'static str> {
         .map(|(unit, _)| unit)
 }
 
-/// If the first time is later than this, times are those of a calendar.
+/// A table whose first time is later than this has calendar times (since 1970), not times since the start of the trace.
 const MIN_CALENDAR_TIME: Duration = Duration::from_secs(100_000_000);
 
 /// The columns of a table.
@@ -273,7 +275,7 @@ fn read_table(text: &str, separator: Separator) -> Result<Vec<TraceStep>, TraceE
 }
 
 /// Reads lines as rows, in order of time. Times of a calendar count from the first; otherwise the values of the first
-/// line hold from 0.
+/// line apply from time 0.
 fn parse_rows<'t>(
     lines: impl Iterator<Item = (usize, &'t str)>,
     read: impl Fn(usize, &str) -> Result<TraceStep, TraceError>,
@@ -320,7 +322,7 @@ fn is_gap(steps: &[TraceStep], gap: Duration) -> bool {
     steps.len() >= MIN_ROWS && gap.as_nanos() > mean.saturating_mul(100)
 }
 
-/// Returns a rate with its unit, in bits: octets count eight.
+/// Returns a rate with its unit as text; a rate in octets is converted to bits.
 fn bits_per_second(number: &str, unit: &str) -> String {
     let Some(bits) = unit.strip_suffix('B').map(|prefix| format!("{prefix}bit")) else {
         return format!("{number}{unit}");

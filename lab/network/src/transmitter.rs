@@ -24,7 +24,7 @@ impl Transmitter {
         Self { rate, overhead, free_at: Time::ZERO, carried: 0, interrupted: None }
     }
 
-    /// Returns the rate; while it is 0, the last one before.
+    /// Returns the rate; while transmission is stopped by a rate of 0, the rate before that.
     pub(crate) fn rate(&self) -> BitRate {
         self.rate
     }

@@ -24,8 +24,8 @@ fn segment(port: u16, down: bool, seq: u32, flags: Flags, payload: &[u8]) -> Vec
     Packet::new(from, to, segment).to_bytes().to_vec()
 }
 
-/// Returns the packets of alternating connections: a request each, then segments of a response, two per
-/// acknowledgment.
+/// Returns the packets of connections that take turns: each has a request, then the segments of a response, with an
+/// acknowledgment for every two.
 fn packets() -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     for port in 1..=CONNECTIONS {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// The sockets of associations by the ports and the tag of a packet.
+/// The sockets between which each SCTP association was opened, by the ports and the verification tag of its packets.
 #[derive(Debug, Default)]
 pub(crate) struct AssociationSockets {
     by_tag: BTreeMap<(u16, u16, u32), [SocketAddr; 2]>,

@@ -29,7 +29,7 @@ pub(crate) struct Connection {
     span: [Time; 2],
     /// Whether all data of each direction has arrived, including its end.
     closed: [bool; 2],
-    /// Whether the other side has sent a packet.
+    /// Whether the host that did not open the connection has sent a packet.
     is_answered: bool,
     /// The number of subflows that were not reset.
     subflows: u32,
@@ -57,7 +57,8 @@ pub(crate) struct Piece {
 #[derive(Debug, Default)]
 struct Stream {
     exchange: HttpExchanges,
-    /// The end of each SCTP chunk in the stream, and the index of the chunk among all; by direction.
+    /// For each direction, the position in the stream at which each SCTP chunk ends, and the index of the chunk among
+    /// all chunks.
     chunks: [Vec<(u64, u64)>; 2],
 }
 
@@ -148,8 +149,8 @@ impl Connection {
         }
     }
 
-    /// Returns the record of the connection, then the records of its transactions. The connection is the
-    /// `number`-th one. Ids and parents are not set yet.
+    /// Returns the record of the connection, then the records of its transactions. `number` is the index of the
+    /// connection among all connections. Ids and parents are not set yet.
     pub fn records(mut self, number: usize) -> Vec<Record> {
         for direction in (0..2).filter(|direction| self.is_whole(*direction)).collect::<Vec<_>>() {
             self.streams.values_mut().for_each(|stream| stream.exchange.close(direction));
@@ -188,8 +189,9 @@ impl Connection {
         }
     }
 
-    /// Returns the outcome. A reset connection counts as refused. One closed in order is completed, and so is one that stays open after
-    /// everything has arrived, since a program may keep it for later. UDP has no end and cannot fail.
+    /// Returns the outcome of the connection. A reset connection counts as refused. A connection that was closed in
+    /// order is completed, and so is one that stays open after everything has arrived, since a program may use it again
+    /// later. UDP has no end and cannot fail.
     fn outcome(&self) -> Outcome {
         let is_closed = self.closed == [true; 2] || self.protocol == Protocol::Udp;
         let is_idle = self.is_answered && self.histories.iter().all(DeliveryHistory::has_all_arrived);

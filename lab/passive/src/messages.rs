@@ -46,7 +46,7 @@ struct Piece {
     ends: bool,
 }
 
-/// A message, by the times at which its first and its last octet were sent in ns, and its size.
+/// A message: its size, and the times in ns at which its first and its last octet were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Message {
     at: u64,
@@ -70,7 +70,7 @@ pub struct CapturedExchange {
     pub octets: u64,
     /// Octets of the reply; 0 if there was none.
     pub reply: u64,
-    /// The time in ns spent on sending the octets of both, without the pause before the reply.
+    /// The time in ns that sending the octets of the message and of the reply took, without the pause before the reply.
     pub sending_time: u64,
 }
 
@@ -81,9 +81,9 @@ pub struct CapturedMessages {
     pub hosts: [IpAddr; 2],
     /// The messages with their replies, in order of time.
     pub exchanges: Vec<CapturedExchange>,
-    /// Whether only the accepting end sent data. The messages are then its messages.
+    /// Whether only the host that accepted the first connection sent data; `exchanges` then has its messages.
     pub is_reversed: bool,
-    /// Number of messages that the accepting end sent before any request.
+    /// Number of messages sent by the host that accepted the connection, before any request.
     pub unsolicited: u64,
     /// Number of conversations with messages.
     pub conversations: u64,
@@ -120,7 +120,7 @@ impl MessageReconstructor {
         &mut self.conversations[index]
     }
 
-    /// Returns the messages between all hosts, or to and from one of them.
+    /// Returns the messages between all hosts or, if `host` is given, only those to and from this host.
     pub fn finish(self, host: Option<IpAddr>) -> Result<CapturedMessages, EstimateError> {
         let belongs = |talk: &&ConversationMessages| {
             host.is_none_or(|host| talk.conversation.sides.iter().any(|side| side.ip() == host))
@@ -156,7 +156,7 @@ impl ConversationMessages {
             .any(|side| self.sides[*side].pieces.total() > 0 || !self.sides[*side].datagrams.is_empty())
     }
 
-    /// Adds a packet sent at `at`; `measured` is this time for the measurement of delays.
+    /// Adds a packet sent at `at`; `measured` is the time of this packet for the measurement of delays.
     fn add(&mut self, at: u64, measured: u64, side: usize, packet: &ParsedPacket) {
         match &packet.content {
             TransportContent::Nothing => {}
@@ -176,8 +176,8 @@ impl ConversationMessages {
         }
     }
 
-    /// Adds the messages of the requesting side, each with all data that the other side sent after it may have received
-    /// the message. Returns the number of messages before any request.
+    /// Adds the messages of the requesting side, each with all data that the other side sent after the message may have
+    /// reached it. Returns the number of messages that the other side sent before any request.
     fn exchanges(&self, is_reversed: bool, all: &mut Vec<CapturedExchange>) -> u64 {
         let asks = usize::from(is_reversed);
         let begin = all.len();

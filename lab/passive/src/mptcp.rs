@@ -14,7 +14,7 @@ use crate::spans::Spans;
 /// All MPTCP connections, by number.
 #[derive(Debug, Default)]
 pub(crate) struct MptcpConnections {
-    /// The connection, and the direction of the side with this token.
+    /// By token: the index of the connection, and the direction in which the side with this token sends.
     tokens: BTreeMap<u32, (usize, usize)>,
     /// For each connection, the positions of the data in each direction.
     data_positions: BTreeMap<usize, [DataPositions; 2]>,
@@ -32,16 +32,16 @@ struct DataPositions {
 pub(crate) struct Mappings(Spans<i64>);
 
 impl MptcpConnections {
-    /// Returns the connection that a SYN joins, and the direction of the SYN: 1 if the other end opened the
-    /// connection, else 0. Section 3.2.
+    /// Returns the connection that a SYN joins, and the direction of the SYN: 1 if the other end opened the connection,
+    /// else 0. RFC 8684 section 3.2.
     pub fn joined_connection(&self, option: &Mptcp) -> Option<(usize, usize)> {
         let Mptcp::Join { token, .. } = option else { return None };
         // The token is the receiver's; the opener of the connection has direction 0.
         self.tokens.get(token).map(|(connection, receiver)| (*connection, 1 - receiver))
     }
 
-    /// Handles an option of a segment whose first octet is at offset `place` of its subflow; returns whether it is
-    /// a DATA_FIN.
+    /// Handles an MPTCP option of a segment whose first octet is at offset `place` of its subflow; returns whether it
+    /// is a DATA_FIN.
     pub fn handle_option(
         &mut self,
         option: &Mptcp,
@@ -72,8 +72,9 @@ impl MptcpConnections {
         }
     }
 
-    /// Stores the key of a side. Section 3.1: token and initial data sequence number are the first 32 and the last 64 bits of the key's
-    /// SHA-256. Section 3.3.1: the first octet has the number after that.
+    /// Stores the key of a side. The token and the initial data sequence number are the first 32 and the last 64 bits
+    /// of the key's SHA-256 (RFC 8684 section 3.1); the first octet of data has the number after the initial one
+    /// (section 3.3.1).
     fn store_key(&mut self, connection: usize, direction: usize, key: Option<u64>) {
         let places = &mut self.data_positions.entry(connection).or_default()[direction];
         let (Some(key), None) = (key, places.origin) else { return };
@@ -83,7 +84,7 @@ impl MptcpConnections {
         places.origin = Some(u64::from_be_bytes([s, t, u, v, w, x, y, z]).wrapping_add(1));
     }
 
-    /// Adds a mapping, section 3.3.1. A DATA_FIN counts as an octet of the mapping: section 3.3.3.
+    /// Adds a mapping (RFC 8684 section 3.3.1). A DATA_FIN counts as an octet of the mapping (section 3.3.3).
     fn add_mapping(
         &mut self,
         connection: usize,
@@ -102,8 +103,8 @@ impl MptcpConnections {
 }
 
 impl DataPositions {
-    /// Returns the position of a number; of the positions that a 32-bit number may have, the nearest to the furthest position so far.
-    /// Section 3.3.
+    /// Returns the position of a data sequence number. A 32-bit number may have several positions; the one nearest to
+    /// the highest position so far is chosen (RFC 8684 section 3.3).
     fn position(&mut self, number: DataSeq) -> i64 {
         let place = match (number, self.origin) {
             (DataSeq::Whole(number), origin) => number.wrapping_sub(origin.unwrap_or(number)) as i64,
@@ -123,8 +124,8 @@ impl DataPositions {
 }
 
 impl Mappings {
-    /// Maps octets of the subflow to the data; octets that are already mapped keep their position. Section 3.3.1. A mapping ends where an
-    /// earlier one starts, so that each takes one step.
+    /// Maps octets of the subflow to the data; octets that are already mapped keep their position (RFC 8684 section
+    /// 3.3.1). A new mapping ends where an earlier one starts, so adding it takes only one step.
     fn add(&mut self, subflow: i64, data: i64, length: u64) {
         let begin = u64::try_from(subflow).ok().filter(|_| data >= 0);
         if let Some(room) = begin.and_then(|begin| self.0.leading_gap(begin..begin + length)) {
@@ -132,7 +133,8 @@ impl Mappings {
         }
     }
 
-    /// Returns the data in a payload at a position of the subflow, each piece with its position.
+    /// Returns the pieces of data in a payload that begins at offset `place` of the subflow, each piece with its range
+    /// of positions in the data of the connection.
     pub fn pieces(&self, place: i64, payload: &Bytes) -> SmallVec<[(Range<u64>, Bytes); 1]> {
         let end = place.saturating_add(payload.len() as i64).max(0) as u64;
         let begin = place.max(0) as u64;

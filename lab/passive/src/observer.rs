@@ -15,7 +15,7 @@ use crate::tcp::Subflows;
 use crate::totals::Totals;
 use crate::udp::UdpPairs;
 
-/// A packet at an interface of an end.
+/// A packet at an interface of one of the endpoints.
 #[derive(Debug, Clone, Copy)]
 pub struct ObservedPacket<'p> {
     /// The time of the capture.
@@ -42,7 +42,8 @@ pub struct TrafficMeasurement {
     pub totals: Totals,
 }
 
-/// Measures the packets at the ends of a run, in order of time: each packet once as sent and, if it arrived, once as received.
+/// Measures the packets at the endpoints of a run, in order of time: each packet once as sent and, if it arrived, once
+/// as received.
 ///
 /// Accepts arbitrary input: packets that cannot be parsed are counted. A received packet that was not captured when it was sent counts as
 /// sent at that moment.

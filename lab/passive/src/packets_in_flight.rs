@@ -19,20 +19,20 @@ pub(crate) struct PacketsInFlight {
 pub(crate) struct SentPacket {
     /// The time at which the packet was sent.
     pub sent: Time,
-    /// Content of the packet for its connection.
+    /// What the packet carries for its connection.
     pub content: PacketContent,
 }
 
-/// The content of a packet for its connection.
+/// What a packet carries for its connection.
 #[derive(Debug, Clone)]
 pub(crate) struct PacketContent {
     /// Index of the connection.
     pub connection: usize,
     /// Direction: 0 from the host that opened the connection, 1 to it.
     pub direction: usize,
-    /// Ranges of the direction's sequence space.
+    /// Ranges of the direction's sequence space that the packet carries.
     pub ranges: SmallVec<[Range<u64>; 2]>,
-    /// Whether the sender has nothing more to send.
+    /// Whether the packet says that its sender has nothing more to send (FIN, DATA_FIN or SHUTDOWN).
     pub closes: bool,
     /// Number of retransmitted segments or chunks.
     pub repeated: u64,

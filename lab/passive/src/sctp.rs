@@ -10,8 +10,8 @@ use crate::connection::{Connection, Piece, Protocol};
 use crate::packets_in_flight::PacketContent;
 use crate::sequence_positions::SequencePositions;
 
-/// The associations of a capture. The tags of a packet identify its association, whatever its addresses are:
-/// section 8.5.
+/// The associations of a capture. The tags of a packet identify its association, whatever its addresses are (RFC 9260
+/// section 8.5).
 #[derive(Debug, Default)]
 pub(crate) struct Associations {
     /// The tags, by source port, destination port and verification tag.
@@ -125,8 +125,8 @@ impl Associations {
     }
 }
 
-/// Returns the piece of a chunk. Ordered messages form a byte stream; unordered ones (section 6.6) have no position in it. With
-/// interleaving (RFC 8260), the chunks of one stream are still in order.
+/// Returns the piece of a chunk. Ordered messages form a byte stream; unordered ones (RFC 9260 section 6.6) have no
+/// position in it. With interleaving (RFC 8260), the chunks of one stream are still in order.
 fn piece_of_chunk(data: UserData<'_>) -> Piece {
     let is_ordered = !data.flags.contains(DataFlags::UNORDERED);
     Piece { stream: is_ordered.then_some(data.stream), payload: data.payload.clone() }

@@ -1,7 +1,7 @@
 //! Converts numbers that wrap to positions that do not wrap.
 
-/// Converts wrapping sequence numbers to positions, counted from the first number. Of the positions that a
-/// number may have, the nearest to the highest position so far is chosen. RFC 1982.
+/// Converts wrapping sequence numbers to positions, counted from the first number. A number may have several positions;
+/// the one nearest to the highest position so far is chosen. RFC 1982.
 #[derive(Debug, Default)]
 pub(crate) struct SequencePositions {
     /// The first number, whose position is 0; `None` before it is known.
@@ -21,7 +21,8 @@ impl SequencePositions {
         self.origin
     }
 
-    /// Returns the position of a number; negative before position 0. The first number of all has position 0, unless it was set.
+    /// Returns the position of a number; negative before position 0. The first number of all has position 0, unless
+    /// [`Self::set_origin`] has set another one.
     pub fn position(&mut self, number: u32) -> i64 {
         let origin = *self.origin.get_or_insert(number);
         let furthest = origin.wrapping_add(self.furthest as u32);

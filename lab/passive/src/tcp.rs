@@ -17,7 +17,7 @@ use crate::sequence_positions::SequencePositions;
 /// All subflows: TCP connections, and parts of MPTCP connections.
 #[derive(Debug, Default)]
 pub(crate) struct Subflows {
-    /// The index of the latest subflow between two sockets; the first of them opened it.
+    /// The index of the latest subflow between two sockets; the first socket is that of the host that opened it.
     by_sockets: BTreeMap<(SocketAddr, SocketAddr), usize>,
     subflows: Vec<Subflow>,
     sessions: MptcpConnections,

@@ -8,9 +8,10 @@ use crate::delivery_history::Arrival;
 /// The times of all octets in one direction of a stream.
 #[derive(Debug)]
 pub(crate) struct Timetable {
-    /// The end of each part, and when it was first sent.
+    /// For each part of the data: the position of its end, and when it was first sent.
     sent: Vec<(u64, Time)>,
-    /// The end of each part, the copy that arrived, and when everything before it had arrived too.
+    /// For each part of the data: the position of its end, the copy that arrived first, and when everything before the
+    /// end had arrived, too.
     arrived: Vec<(u64, Arrival, Time)>,
 }
 

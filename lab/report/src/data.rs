@@ -41,7 +41,7 @@ pub struct Cell {
     pub runs: Vec<Summary>,
     /// The name of each class of message sizes, with its repetitions; empty if all sizes are the same.
     pub classes: Vec<(String, Vec<Summary>)>,
-    /// The deliveries over time of each repetition; empty if the experiment does not ask for them.
+    /// The deliveries over time of each repetition; empty if the experiment does not request them.
     pub timelines: Vec<Timeline>,
     /// The effect of each disruption of the path, by run.
     pub outages: Vec<Vec<Outage>>,
@@ -57,8 +57,7 @@ pub struct Cell {
     pub ended_early: Vec<bool>,
     /// Offered and delivered load; `None` unless messages are due at a rate.
     pub load: Option<PointLoad>,
-    /// Whether there is a steady state: by the evidence of the results, longer runs would have the same mean
-    /// response time.
+    /// Whether there is a steady state: as far as the results show, longer runs would have the same mean response time.
     pub is_steady: bool,
     /// The retransmission timeouts of all runs; `None` if the transport has none, or if they are not counted.
     pub timeouts: Option<TimeoutCounts>,
@@ -167,7 +166,8 @@ impl Conditions {
         of(self) == of(other) && self.has_axes_of(other) && other.has_axes_of(self)
     }
 
-    /// Returns whether all keys have the values that they have in `other`, if they have one.
+    /// Returns whether every swept key has the value that it has in `other`; a key that `other` lacks must be an option
+    /// of a transport.
     fn has_axes_of(&self, other: &Self) -> bool {
         self.axes.iter().all(|(key, value)| {
             other.axis_value(key).map_or_else(|| is_transport_option(key), |known| known == value)

@@ -205,7 +205,7 @@ fn is_plain(point: &Point) -> bool {
     const EASY_UTILISATION: f64 = 0.3;
     /// The largest amount of user data that fits into one packet, in octets.
     const MAX_PACKET_DATA: u64 = 1400;
-    /// The approximate size of the headers of such a packet, in octets.
+    /// The approximate size of the headers of a packet that is full of user data, in octets.
     const HEADER_OCTETS: u64 = 80;
     let network = &point.network;
     let NetworkSpec { loss, jitter, duplicate, reorder, corrupt, discipline, rate, police, channel, .. } =

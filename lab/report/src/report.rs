@@ -30,7 +30,7 @@ pub struct Report {
     pub title: String,
     /// The points.
     pub data: Dataset,
-    /// The figures, stacks, variants and tables that the study asks for.
+    /// The figures, stacks, variants and tables that the study specifies.
     pub study_figures: StudyFigures,
     /// Stacks of the study for which no point was planned.
     pub absent_stacks: Vec<StackView>,

@@ -6,12 +6,13 @@ use hol_lab::is_transport_option;
 
 use crate::data::{Cell, Dataset};
 
-/// Swept options with a value each.
+/// Swept options, each with a value.
 type Options = Vec<(String, String)>;
 
 impl Dataset {
-    /// Returns the points with each one at all values of the swept options, also of those that its transport does not have: its runs
-    /// are the same for all of them. So a claim compares it with every point of the transport that has the option.
+    /// Returns the data with a copy of each point for all values of the swept options that its transport does not have;
+    /// its runs are the same for all of them. A claim then compares the point with every point of the transport that
+    /// has the option.
     pub fn with_all_options(&self) -> Cow<'_, Self> {
         let is_complete = |cell: &Cell| self.missing_options(cell).is_empty();
         if self.cells.iter().chain(&self.unmeasured).all(is_complete) {
@@ -25,7 +26,8 @@ impl Dataset {
         })
     }
 
-    /// Returns the options that a point lacks, as combined in the points of each transport that has them.
+    /// Returns the options that a point lacks, for each transport that has them: the combinations of their values that
+    /// this transport's points have.
     fn missing_options(&self, of: &Cell) -> Vec<Vec<Options>> {
         let cells =
             || self.cells.iter().chain(&self.unmeasured).filter(|cell| cell.experiment == of.experiment);

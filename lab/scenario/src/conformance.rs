@@ -57,7 +57,7 @@ type Expectation = (ExpectedEnd, RangeInclusive<u64>);
 struct Fault {
     name: &'static str,
     network: &'static str,
-    /// Keys of the workload in addition to its own.
+    /// Keys of the workload that the fault needs, in addition to the workload's own keys.
     workload: &'static str,
     expectation: fn(&Traffic) -> Option<Expectation>,
 }
@@ -308,7 +308,7 @@ fn early_data(transport: &str, fault: &Fault) -> Option<ConformanceCase> {
     Some(ConformanceCase { name: format!("{name}, with early requests"), scenario, ends, completed })
 }
 
-/// Returns the same case between hosts whose processing of a message takes longer than its transmission.
+/// Returns `case` with hosts that take longer to process a message than to transmit it.
 fn slow_hosts(case: ConformanceCase) -> ConformanceCase {
     let ConformanceCase { name, mut scenario, ends, completed } = case;
     for (node, service) in [("client", 2), ("server", 12)] {
@@ -443,7 +443,7 @@ impl ConformanceCase {
             Some(format!("{completed} messages were completed, expected {:?}", self.completed))
         } else if completed + lost != *messages {
             Some(format!(
-                "{completed} messages were completed and {lost} {missing:?}, which is not {messages}"
+                "{completed} messages were completed and {lost} {missing:?}, but the run has {messages} messages"
             ))
         } else if run.connect_time.is_some() != is_connected {
             Some(format!("it took {:?} to connect", run.connect_time))
@@ -469,8 +469,8 @@ impl ConformanceCase {
 }
 
 impl ConformanceCase {
-    /// Returns how the replies to onward requests differ from the expected one for each message of each onward flow;
-    /// `None` if they do not.
+    /// Every message should cause one reply in each onward flow. Returns how the run differs from this; `None` if it
+    /// does not.
     fn onward_mismatch(&self, run: &Run) -> Option<String> {
         let Scenario { background, onward, messages, .. } = &self.scenario;
         let asked = run.background_records.iter().skip(background.len());

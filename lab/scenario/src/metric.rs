@@ -71,9 +71,9 @@ pub enum MetricAggregation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// The smaller number.
+    /// The smaller number is better.
     Less,
-    /// The larger number.
+    /// The larger number is better.
     More,
 }
 

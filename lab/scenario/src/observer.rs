@@ -22,7 +22,7 @@ pub trait Observer {
         let _ = sample;
     }
 
-    /// Returns whether the run continues. A world that can be interrupted asks many times per second.
+    /// Returns whether the run continues. A world that can be interrupted calls this many times per second.
     fn goes_on(&mut self) -> bool {
         true
     }

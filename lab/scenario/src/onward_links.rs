@@ -13,7 +13,7 @@ use crate::{RunEnd, Scenario, ScenarioError};
 pub struct OnwardLinks {
     /// Queue from which a client takes the requests that it sends on behalf of a server.
     pub onward_client: Option<OnwardClient>,
-    /// Requests that wait until the server has asked others.
+    /// Requests to the server that wait for the replies to its own requests to other servers.
     pub pending_requests: Option<PendingRequests>,
 }
 

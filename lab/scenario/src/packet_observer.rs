@@ -20,7 +20,7 @@ pub trait PacketObserver {
 pub struct PacketEvent<'p> {
     /// Time of the event.
     pub time: Time,
-    /// The interface.
+    /// The interface of the event.
     pub point: TapPoint<'p>,
     /// What happened to the packet.
     pub event: TapEvent,
@@ -31,9 +31,9 @@ pub struct PacketEvent<'p> {
 /// A packet, decoded or as octets.
 #[derive(Debug)]
 pub enum Packet<'p> {
-    /// Decoded, as this project's endpoints represent it.
+    /// A decoded packet, as this project's endpoints represent it.
     Value(&'p hol_wire::Packet),
-    /// As captured, starting with its IP header.
+    /// A captured packet: its octets, starting with its IP header.
     Octets(&'p [u8]),
 }
 

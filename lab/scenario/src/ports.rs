@@ -2,7 +2,7 @@
 
 use hol_wire::Packet;
 
-/// The server port of the first flow: SIMCO's. RFC 4540 section 3.
+/// The server port of the first flow, which is the port of SIMCO (RFC 4540 section 3).
 const SERVER_PORT: u16 = 7626;
 /// The first client port, in the dynamic range. RFC 6335 section 6.
 pub const FIRST_CLIENT_PORT: u16 = 49152;
@@ -15,8 +15,8 @@ pub const fn server_port(flow: usize) -> u16 {
 }
 
 /// Returns the flow of a packet. 0 is the measured flow; background flows follow, in the order of
-/// [`Scenario::background_flows`](crate::Scenario::background_flows). Packets of programs to lower ports
-/// count as measured.
+/// [`Scenario::background_flows`](crate::Scenario::background_flows). Packets between programs on lower ports count as
+/// packets of the measured flow.
 pub fn flow_of(packet: &Packet) -> usize {
     let (source, destination) = packet.ports();
     usize::from(source.min(destination).saturating_sub(SERVER_PORT))

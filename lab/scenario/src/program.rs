@@ -85,7 +85,7 @@ pub enum Root {
     /// This machine: the named programs, and the libraries and files that they need.
     #[default]
     Host,
-    /// A directory, or an archive of one (`.tar`), which holds every file.
+    /// A directory, or an archive of one (`.tar`), which contains every file.
     Path(PathBuf),
 }
 

@@ -16,7 +16,7 @@ pub enum RunEnd {
     BehindSchedule {
         /// Number of the message, from 0.
         message: u64,
-        /// The time at which it was due.
+        /// The time at which the message was due.
         scheduled: Time,
         /// The time at which the run was aborted.
         at: Time,

@@ -44,7 +44,7 @@ pub struct SenderSample {
 pub enum Side {
     /// The end that opens the connections.
     Client,
-    /// The end that accepts them.
+    /// The end that accepts the connections.
     Server,
 }
 

@@ -145,9 +145,9 @@ pub struct ProgramResult {
 pub struct FilterReport {
     /// Number of rules that are in force according to the middlebox.
     pub rules: usize,
-    /// Number of these rules whose lifetime ended while the filter was read.
+    /// Number of rules in force whose lifetime ended while the filter was read.
     pub ending: usize,
-    /// Number of elements of these rules that are missing in the filter.
+    /// Number of elements of rules in force that are missing in the filter.
     pub missing: usize,
     /// Number of elements of the filter that belong to no rule.
     pub surplus: usize,

@@ -52,7 +52,7 @@ pub enum Task {
     Point(NamedText, usize),
 }
 
-/// A text, and how messages call it.
+/// A text, and the name by which messages refer to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct NamedText {
     /// Name of the experiment.

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 const MAX_REQUESTS: usize = 512;
 /// Maximum number of requests for computations over texts that are handled or wait at a time.
 const MAX_EXPENSIVE: usize = 16;
-/// Maximum number of these requests of a user.
+/// Maximum number of requests for computations over texts that are handled or wait for one user at a time.
 const MAX_EXPENSIVE_OF_USER: u32 = 8;
 /// Maximum number of passwords that are hashed at a time; each takes 19 MiB of memory.
 const MAX_HASHES: usize = 4;
@@ -88,14 +88,15 @@ impl<K: Ord + Clone> KeyedLimit<K> {
 /// Permission of a user for an expensive request or a large body; ends when dropped.
 #[derive(Debug)]
 pub struct UserPermit(
-    #[expect(dead_code, reason = "the permits end when dropped")]
+    #[expect(dead_code, reason = "dropping the value releases the permits")]
     (Option<KeyedPermit<i64>>, OwnedSemaphorePermit),
 );
 
 /// Permission for a login to wait; ends when dropped.
 #[derive(Debug)]
 pub struct DelayPermit(
-    #[expect(dead_code, reason = "the permits end when dropped")] (KeyedPermit<String>, OwnedSemaphorePermit),
+    #[expect(dead_code, reason = "dropping the value releases the permits")]
+    (KeyedPermit<String>, OwnedSemaphorePermit),
 );
 
 impl Default for ConcurrencyLimits {
@@ -138,7 +139,7 @@ impl ConcurrencyLimits {
         Ok(UserPermit((own, permit)))
     }
 
-    /// Waits until few passwords are hashed, unless too many requests wait.
+    /// Waits until fewer than `MAX_HASHES` passwords are being hashed, unless too many requests wait.
     pub async fn admit_hash(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let _waiting = self.waiting_hashes.try_acquire().map_err(|_| {
             Refusal::busy(format!("{MAX_WAITING_HASHES} logins wait, which is the maximum"), 1)
@@ -146,13 +147,13 @@ impl ConcurrencyLimits {
         self.hashes.clone().acquire_owned().await.map_err(closed)
     }
 
-    /// Waits until few large bodies are received. `user` is `None` for the owner of the machine.
+    /// Waits until another large body may be received. `user` is `None` for the owner of the machine.
     pub async fn admit_large_body(&self, user: Option<i64>) -> Result<UserPermit, Refusal> {
         let own = admit_user(&self.large_bodies_of_users, user, "large texts or files")?;
         Ok(UserPermit((own, self.large_bodies.clone().acquire_owned().await.map_err(closed)?)))
     }
 
-    /// Waits until few long answers are in memory.
+    /// Waits until another long answer may be in memory.
     pub async fn admit_long_answer(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.long_answers.clone().acquire_owned().await.map_err(closed)
     }
@@ -176,7 +177,7 @@ impl ConcurrencyLimits {
     }
 }
 
-/// Admits one of the concurrent `what` of a user, unless there are too many.
+/// Admits one more of a user's concurrent `what` (a noun in the plural), unless there are too many.
 fn admit_user(
     limit: &KeyedLimit<i64>,
     user: Option<i64>,

@@ -10,9 +10,9 @@ use futures_util::StreamExt;
 use http_body::{Frame, SizeHint};
 use tokio::time::timeout;
 
-/// Maximum number of octets to receive.
+/// Maximum number of octets of the rest of a body that are received.
 const MAX_OCTETS: usize = 64 << 20;
-/// Maximum time to receive them.
+/// Maximum time for receiving the rest of a body.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// A body whose rest is received and discarded when it is dropped. Otherwise HTTP/2 would reset the stream, and some

@@ -63,8 +63,8 @@ impl ClientCache {
         response
     }
 
-    /// Adds an entity tag to a page or an answer of the API that is in memory, and compresses it. Long ones are moved to a
-    /// file in `directory`, because clients may receive them slowly.
+    /// Adds an entity tag to a page or an answer of the API that is in memory, and compresses it. Long responses are
+    /// moved to a file in `directory`, because clients may receive them slowly.
     pub async fn encode(self, response: Response, directory: PathBuf) -> Response {
         let is_known = [ETAG, CONTENT_ENCODING].iter().any(|name| response.headers().contains_key(name));
         if response.status() != StatusCode::OK || is_known || response.body().size_hint().exact().is_none() {

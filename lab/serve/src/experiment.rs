@@ -17,7 +17,7 @@ pub enum State {
     Starting,
     /// The process is running.
     Active,
-    /// The experiment is stopped; it keeps its results, and holds no cores.
+    /// The experiment is stopped; it keeps its results, and uses no cores.
     SwappedOut,
     /// A user has ended the experiment; it keeps its results, and cannot be continued.
     Terminated,

@@ -123,9 +123,9 @@ pub fn allow_large_body() -> DefaultBodyLimit {
 /// handler, so that the body is received only with the permission.
 #[derive(Debug)]
 pub struct Uploader {
-    /// The user.
+    /// The user who sends the body.
     pub requester: Requester,
-    /// Ends with the request.
+    /// The permission to send a large body, which ends with the request; `None` for a small body.
     pub permit: Option<UserPermit>,
 }
 

@@ -117,7 +117,11 @@ fn check_host(config: &Config, host: &Authority) -> Result<(), Refusal> {
         return Ok(());
     }
     let cure = "use the address of the server, or start it with --name NAME";
-    Err(Refusal::new(StatusCode::MISDIRECTED_REQUEST, "this server is not known by this host name", cure))
+    Err(Refusal::new(
+        StatusCode::MISDIRECTED_REQUEST,
+        "this server does not accept requests to this host name",
+        cure,
+    ))
 }
 
 /// Rejects changes that come from pages of other sites. Fetch, section 3.2; Fetch Metadata, section 2.1

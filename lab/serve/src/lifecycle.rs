@@ -46,7 +46,7 @@ pub const fn next_state(state: State, event: Event) -> Option<State> {
     })
 }
 
-/// Returns whether an experiment in this state holds cores.
+/// Returns whether an experiment in this state uses cores.
 pub const fn holds_cores(state: State) -> bool {
     matches!(state, State::Starting | State::Active)
 }
@@ -54,13 +54,15 @@ pub const fn holds_cores(state: State) -> bool {
 /// Returns what a user can do instead if [`next_state`] rejects an action.
 pub const fn remedy(state: State) -> &'static str {
     match state {
-        State::New => "start it first",
-        State::Queued => "it starts when enough cores are free; swap it out to prevent that",
-        State::Starting | State::Active => "swap it out first",
-        State::SwappedOut => "swap it in to continue it",
-        State::Terminated => "it cannot be continued; run it again as a new experiment",
-        State::Failed => "start it to try again, or change its text first",
-        State::Done => "all its runs are complete; run it again as a new experiment, or change its text",
+        State::New => "start the experiment first",
+        State::Queued => "the experiment starts when enough cores are free; swap it out to prevent that",
+        State::Starting | State::Active => "swap the experiment out first",
+        State::SwappedOut => "swap the experiment in to continue it",
+        State::Terminated => "the experiment cannot be continued; run it again as a new experiment",
+        State::Failed => "start the experiment to try again, or change its text first",
+        State::Done => {
+            "all runs of the experiment are complete; run it again as a new experiment, or change its text"
+        }
     }
 }
 

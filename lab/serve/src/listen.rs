@@ -27,7 +27,8 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of octets of headers over HTTP/2; `guard` allows fewer, and explains the error. RFC 9113, section
 /// 6.5.2
 const MAX_HTTP2_HEAD: u32 = 64 << 10;
-/// Maximum number of octets of a response, over HTTP/2 of each of its responses, that a connection buffers.
+/// Maximum number of octets of a response that a connection buffers; over HTTP/2 this limit applies to each concurrent
+/// response.
 const MAX_BUFFER: usize = 64 << 10;
 /// Maximum number of concurrent requests of a connection over HTTP/2, at least 100. RFC 9113, section 6.5.2
 const MAX_STREAMS: u32 = 100;
@@ -62,9 +63,9 @@ pub struct Options {
     pub tls: Tls,
     /// Whether users other than the owner of this machine may submit experiments with programs.
     pub programs: bool,
-    /// The `live` worlds that these users may use.
+    /// The `live` worlds that users other than the owner of this machine may use.
     pub live: Vec<String>,
-    /// Maximum usage of each project of these users.
+    /// Maximum usage of each project, unless only the owner of this machine has access.
     pub quota: Quota,
     /// Destination of mail.
     pub mail: MailDestination,

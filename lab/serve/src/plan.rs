@@ -96,7 +96,7 @@ pub fn point_of(experiment: &Experiment, index: usize) -> Result<&Point, String>
     experiment
         .points
         .get(index)
-        .ok_or_else(|| format!("no point {index}: the experiment has {count} points, counted from 0"))
+        .ok_or_else(|| format!("no point {index}: the experiment has {count} points; the first is number 0"))
 }
 
 /// Returns the axes. Axes with the same name, such as the loss of two links, are named by their keys instead.

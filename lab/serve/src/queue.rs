@@ -5,8 +5,8 @@
 
 use std::cmp::Reverse;
 
-/// Up to this number, a reason for waiting contains the number of experiments ahead. Otherwise each start would change
-/// the reasons of a long queue.
+/// Up to this number, a reason for waiting says how many experiments are ahead. With larger numbers, each start of an
+/// experiment would change the reasons of a long queue.
 const MAX_COUNTED: u32 = 9;
 
 /// An experiment that waits in the queue.

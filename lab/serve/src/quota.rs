@@ -11,7 +11,7 @@ pub struct Usage {
     pub octets: u64,
     /// Completed runs of the project's experiments.
     pub runs: u64,
-    /// Core seconds: held cores multiplied by time, including deleted experiments.
+    /// Core seconds: cores in use multiplied by time, including those of deleted experiments.
     pub core_seconds: u64,
 }
 
@@ -33,10 +33,10 @@ impl Quota {
 
     /// Returns why a project with this usage may not use further resources, or `None` if it may.
     pub fn excess(&self, used: &Usage) -> Option<String> {
-        let runs = || format!("its project has {} runs, which is the maximum; delete experiments", used.runs);
+        let runs = || format!("the project has {} runs, which is the maximum; delete experiments", used.runs);
         let time = || {
             let hours = self.core_seconds / 3600;
-            format!("its project has used its {hours} core hours; ask the operator of the server for more")
+            format!("the project has used its {hours} core hours; ask the operator of the server for more")
         };
         if let Some(disk) = self.disk_excess(used, 0) {
             return Some(disk);
@@ -51,7 +51,7 @@ impl Quota {
     pub fn disk_excess(&self, used: &Usage, more: u64) -> Option<String> {
         (used.octets + more >= self.octets).then(|| {
             format!(
-                "its project uses {} of {} of disk; delete experiments or files",
+                "the project uses {} of {} of disk; delete experiments or files",
                 format_mebibytes(used.octets),
                 format_mebibytes(self.octets)
             )

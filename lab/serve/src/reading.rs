@@ -137,7 +137,8 @@ fn source(name: &str, text: &str, format: Format, permission: &Permission) -> Re
     })
 }
 
-/// Returns the experiment file in a text. The file of a script describes the script's traffic.
+/// Returns the text itself if it is an experiment file; if it is an ns script, the experiment file that describes the
+/// script's traffic.
 fn experiment_text(text: &str, format: Format, permission: &Permission) -> Option<String> {
     match format {
         Format::Toml => Some(text.to_owned()),

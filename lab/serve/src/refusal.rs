@@ -96,13 +96,13 @@ impl Refusal {
         Self { retry_after: Some(seconds), ..refusal }
     }
 
-    /// Creates the refusal (507) of a full disk. RFC 4918, section 11.5
+    /// Creates the refusal (507) for a full disk. RFC 4918, section 11.5
     pub fn disk_full() -> Self {
         let cure = "delete experiments or files, or free space on the server";
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "the disk of the server is full", cure)
     }
 
-    /// Creates the refusal (507) of octets beyond a quota; `why` ends with the remedy.
+    /// Creates the refusal (507) for octets beyond a quota; `why` ends with the remedy.
     pub fn quota_exceeded(why: &str) -> Self {
         let (problem, cure) = why.split_once("; ").unwrap_or((why, ""));
         Self::new(StatusCode::INSUFFICIENT_STORAGE, problem, cure)
@@ -115,7 +115,7 @@ impl Refusal {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal error of the server",
-            "its standard error shows the operator the reason",
+            "the operator finds the reason in the standard error of the server",
         )
     }
 }

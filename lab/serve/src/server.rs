@@ -58,11 +58,12 @@ pub struct Config {
     pub is_secure: bool,
     /// Whether a proxy in front of the server adds the address of the client to requests.
     pub is_behind_proxy: bool,
-    /// Whether child processes compute over the texts of experiments; this program must be `hol-serve`.
+    /// Whether computations over the texts of experiments run in child processes; this program must then be
+    /// `hol-serve`.
     pub has_children: bool,
 }
 
-/// A state directory, and the state in memory.
+/// The server: a state directory, and the state in memory.
 #[derive(Debug)]
 pub struct Server {
     /// The configuration.
@@ -79,7 +80,7 @@ pub struct Server {
     /// URL of this server, without a final `/`; known when it listens.
     pub(crate) url: OnceLock<String>,
     scheduler: Sender<SchedulerMessage>,
-    /// Held while a report is written, because only one report is written at a time.
+    /// Locked while a report is written, because only one report is written at a time.
     report_lock: Mutex<()>,
     /// Locked as long as the server lives, because two servers would start every experiment twice.
     _lock: File,
@@ -297,7 +298,7 @@ impl Server {
         self.local.is_none().then_some(requester.id)
     }
 
-    /// Runs a computation for a user when few others run, and returns its answer.
+    /// Runs a computation for a user as soon as few others run, and returns its answer.
     pub(crate) fn compute(
         &self,
         requester: &Requester,

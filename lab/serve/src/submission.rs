@@ -210,7 +210,10 @@ impl Server {
         }
         if let Some(wanted) = change.cores {
             if holds_cores(to.state) && wanted != to.cores {
-                return Err(Refusal::conflict("the experiment is starting or running", "swap it out first"));
+                return Err(Refusal::conflict(
+                    "the experiment is starting or running",
+                    "swap the experiment out first",
+                ));
             }
             to.cores = check_cores(wanted)?;
         }
@@ -309,7 +312,7 @@ impl Server {
         if !removed? {
             return Err(Refusal::conflict(
                 format!("experiment {id} is {}", state.word()),
-                "swap it out first",
+                "swap the experiment out first",
             ));
         }
         self.hub.publish(id, entry.project, EventKind::Closed, &id);

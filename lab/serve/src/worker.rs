@@ -48,7 +48,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns the limits of users with access.
+    /// Returns the limits of computations on a server with this kind of access.
     const fn of(access: Access) -> Self {
         match access {
             // The owner of the machine.
@@ -87,7 +87,7 @@ pub struct Worker {
     child_ended: Condvar,
 }
 
-/// Permission for a child of a user.
+/// Permission to run a child process for a user.
 struct Slot<'w>(&'w Worker, Option<i64>);
 
 impl Drop for Slot<'_> {
@@ -106,7 +106,7 @@ impl Worker {
         Self { has_children, limits, directory, children: Mutex::default(), child_ended: Condvar::new() }
     }
 
-    /// Runs a computation when few others run, and none of the same user.
+    /// Runs a computation as soon as few others run, and none for the same user.
     pub fn run(&self, user: Option<i64>, computation: &Computation) -> Result<Answer, Refusal> {
         let _slot = self.wait_for_slot(user)?;
         self.run_now(computation)
@@ -191,7 +191,7 @@ impl Worker {
         Err(Refusal::internal(format!("a computation ended with {status}: {message}")))
     }
 
-    /// Returns the refusal (422) of a text that exceeds a limit.
+    /// Returns the refusal (422) for a text that exceeds a limit.
     fn refuse(&self, problem: &str) -> Refusal {
         Refusal::new(
             StatusCode::UNPROCESSABLE_ENTITY,

@@ -14,8 +14,8 @@ use rustix::time::{
 #[derive(Debug)]
 pub(crate) struct Clock {
     start: u64,
-    /// The reading at the last wake-up, for a clock that stands still until the next wait, because reading such a clock
-    /// is a system call that takes the host longer than handling an event; `None` for other clocks.
+    /// The reading at the last wake-up, if the clock stands still until the next wait: reading it again would be a
+    /// system call that takes the host longer than handling an event. `None` for other clocks.
     stopped_at: Option<Cell<u64>>,
 }
 

@@ -7,8 +7,8 @@ use hol_scenario::{Sample, SampleValue, SenderSample, Side};
 use hol_transport::PathState;
 use serde::{Deserialize, Serialize};
 
-/// A sample of a sender without flow and end, which the receiving host knows: the time on the sender's clock,
-/// the connection, the peer's address, and the numbers.
+/// A sample of a sender, without the flow and the end to which it belongs, which the receiving host knows. It contains
+/// the time on the sender's clock, the connection, the peer's address, and the numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactSenderSample(Time, u32, IpAddr, [Option<u64>; 6]);
 

@@ -33,7 +33,7 @@ pub enum SocketsError {
     /// The workload's table is contradictory.
     #[error("in [workload]: {0}")]
     Workload(#[from] WorkloadError),
-    /// The kernel rejected an eventfd. Threads wake one another with it.
+    /// The kernel rejected an eventfd. Threads use an eventfd to wake one another.
     #[error(
         "cannot create or use a wake signal (eventfd): {0}; if too many files are open, raise the limit (`ulimit -n`)"
     )]

@@ -166,7 +166,7 @@ impl EventLoop<'_> {
         Ok([client, server])
     }
 
-    /// Ends the connections as configured; dropping a socket alone would close it in order.
+    /// Ends the connections as configured; dropping a socket without further calls would close its connection in order.
     pub(crate) fn end_connections(mut self) -> Result<(), SocketsError> {
         if self.parameters.ending == Ending::Abort {
             self.client.abort().and_then(|()| self.server.abort()).map_err(failed_to("set SO_LINGER"))?;

@@ -28,7 +28,7 @@ pub struct FlowParameters {
     pub client_moves: bool,
     /// The server's addresses.
     pub server: EndAddresses,
-    /// The server's host.
+    /// The properties of the server's host.
     pub server_host: HostSpec,
     /// The processors of the client's and the server's host, which other flows may share; their clock counts
     /// ns since 1970.

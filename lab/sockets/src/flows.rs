@@ -12,7 +12,7 @@ use crate::{
     EndAddresses, Ending, FlowParameters, FlowRun, RunLinks, RunStart, SocketsError, StopSignal, WakeSignal,
 };
 
-/// The properties that differ between the flows.
+/// The parameters in which the measured, background and onward flows differ.
 struct StreamKind<'s> {
     transport: &'s TransportSpec,
     workload: WorkloadSpec,
@@ -91,8 +91,8 @@ pub struct FlowRuns {
 }
 
 impl FlowRuns {
-    /// Runs the first flow with `measured`, and each other flow with `other` on its own thread. Ends when
-    /// `stop` is raised or the first flow has ended. Each flow is sampled once per `interval`, if given.
+    /// Runs the first flow with `measured`, and each other flow with `other` on its own thread. Ends when `stop` is
+    /// signalled or the first flow has ended. Each flow is sampled once per `interval`, if given.
     pub fn of<T, E: From<SocketsError> + From<io::Error>>(
         scenario: &Scenario,
         flow_parameters: &[FlowParameters],

@@ -6,31 +6,31 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use hol_netlink::{Message, Socket, attributes};
 
-/// The current addresses of a host.
+/// The current IPv4 addresses of a host, updated by netlink notifications.
 #[derive(Debug)]
 pub(crate) struct HostAddresses {
     events: Socket,
     addresses: Vec<IpAddr>,
 }
 
-/// An address was added or removed.
+/// An address was added to, or removed from, the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AddressChange {
     Added(IpAddr),
     Removed(IpAddr),
 }
 
-/// linux/rtnetlink.h
+/// Types of netlink messages about routes, and the address family IPv4. linux/rtnetlink.h
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;
 const RTM_GETROUTE: u16 = 26;
-/// The multicast group of IPv4 routes, used instead of that of addresses: bind(2) accepts an address only after its local route has been
-/// added.
+/// The netlink multicast group for changes of IPv4 routes. The group for changes of addresses would be too early:
+/// bind(2) accepts an address only after its local route has been added.
 const RTMGRP_IPV4_ROUTE: u32 = 0x40;
 const AF_INET: u8 = 2;
 
 impl HostAddresses {
-    /// Watches the addresses in the network namespace of this thread.
+    /// Starts to watch the IPv4 addresses in the network namespace of the calling thread.
     pub(crate) fn watch() -> io::Result<Self> {
         let events = Socket::routing_events(RTMGRP_IPV4_ROUTE)?;
         let mut addresses = Vec::new();
@@ -44,7 +44,7 @@ impl HostAddresses {
         self.addresses.contains(&address)
     }
 
-    /// Returns the changes since the last call.
+    /// Returns the addresses added or removed since the last call.
     pub(crate) fn changes(&mut self) -> io::Result<Vec<AddressChange>> {
         let Self { events, addresses } = self;
         let mut changes = Vec::new();
@@ -69,7 +69,8 @@ impl AsFd for HostAddresses {
     }
 }
 
-/// Returns the address that a local route assigns to this host. linux/rtnetlink.h, `struct rtmsg`.
+/// Returns the address of this host to which a local IPv4 route leads; `None` for other routes. linux/rtnetlink.h,
+/// `struct rtmsg`.
 fn local(route: &[u8]) -> Option<IpAddr> {
     const RTMSG_LENGTH: usize = 12;
     const RTN_LOCAL: u8 = 2;

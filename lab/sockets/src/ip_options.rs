@@ -4,18 +4,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use libc::c_int;
 
-/// The option names of a socket's version of IP.
+/// The numbers of socket options for one version of IP.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct IpOptions {
-    /// The level of all options and ancillary data.
+    /// The level of these socket options and of their ancillary data: IPPROTO_IP or IPPROTO_IPV6.
     pub(crate) level: c_int,
-    /// The option with the path MTU of a connected socket.
+    /// The option that returns the path MTU of a connected socket: IP_MTU or IPV6_MTU.
     pub(crate) mtu: c_int,
-    /// The option that controls fragmentation.
+    /// The option that controls fragmentation: IP_MTU_DISCOVER or IPV6_MTU_DISCOVER.
     pub(crate) mtu_discover: c_int,
-    /// The option that sets the octet of the header with the ECN field.
+    /// The option that sets the header octet with the ECN field of sent packets: IP_TOS or IPV6_TCLASS.
     pub(crate) service: c_int,
-    /// The option that reports this octet with each datagram.
+    /// The option that makes the kernel return the header octet with the ECN field of each received datagram:
+    /// IP_RECVTOS or IPV6_RECVTCLASS.
     pub(crate) report_service: c_int,
 }
 
@@ -44,7 +45,7 @@ pub(crate) const fn unspecified(address: IpAddr) -> IpAddr {
 }
 
 impl IpOptions {
-    /// Returns the names for a socket with this address.
+    /// Returns the option numbers for the IP version of this address.
     pub(crate) const fn of(address: IpAddr) -> &'static Self {
         match address {
             IpAddr::V4(_) => &IPV4_OPTIONS,
@@ -52,7 +53,7 @@ impl IpOptions {
         }
     }
 
-    /// Returns the octet with the ECN field in an item of ancillary data, if the item contains it.
+    /// Returns the header octet with the ECN field if this item of ancillary data contains it.
     pub(crate) fn ecn_octet(level: c_int, kind: c_int, value: &[u8]) -> Option<u8> {
         match (level, kind) {
             (libc::IPPROTO_IP, libc::IP_TOS) => value.first().copied(),

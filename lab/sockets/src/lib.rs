@@ -75,7 +75,7 @@ pub use tuning::{Sysctl, check_workload, requested_sysctls, sysctls};
 pub use wake_signal::WakeSignal;
 
 /// Runs the flow with these `parameters` on this machine's kernel and clock. `enter` moves the calling thread to the
-/// network of an end's sockets; afterwards the thread is in the client's network.
+/// network namespace of the client or of the server; after the run the thread is in the client's namespace.
 pub fn run(
     parameters: &FlowParameters,
     enter: &mut dyn FnMut(Side) -> io::Result<()>,
@@ -83,7 +83,7 @@ pub fn run(
     run_linked(parameters, RunLinks::default(), enter)
 }
 
-/// Runs the flow with these `parameters` as [`run`] does, with `links` to other runs.
+/// Runs the flow with these `parameters` as [`run`] does, connected to other runs by `links`.
 pub fn run_linked(
     parameters: &FlowParameters,
     links: RunLinks<'_>,
@@ -95,8 +95,8 @@ pub fn run_linked(
     event_loop.finish(ended)
 }
 
-/// Runs only the client's end of a flow whose server listens on another host. `reports` delivers the server's
-/// reports; `secret` is known only to the two hosts.
+/// Runs only the client's end of a flow whose server listens on another host. The client receives the server's reports
+/// from `reports`; `secret` is known only to the two hosts.
 pub fn run_client(
     parameters: &FlowParameters,
     (reports, secret): (ReportReceiver, &[u8; 32]),
@@ -134,12 +134,12 @@ fn run_one_end(
 }
 
 impl FlowParameters {
-    /// Checks that this kernel has the protocol.
+    /// Checks that the kernel of this host supports the protocol.
     pub fn probe(&self) -> Result<(), SocketsError> {
         event_loop_setup::probe(self)
     }
 
-    /// Returns an error for a contradiction, or for an option that the kernel does not support.
+    /// Returns an error if the parameters contradict each other, or if the kernel does not support an option.
     pub fn check(&self) -> Result<(), SocketsError> {
         for (end, site) in [("client", &self.client), ("server", &self.server)] {
             if site.addresses.is_empty() {

@@ -13,15 +13,15 @@ use crate::flows::{FlowRuns, SharedRequests, shared_requests};
 use crate::peer_report::{PeerReport, ReportReceiver, ReportSender};
 use crate::{FlowParameters, RunLinks, SocketsError, StopSignal, run_client, run_server};
 
-/// A function that reports an event of a local server to the other host.
+/// A function that sends a report about the local server of a flow, given by its number, to the other host.
 pub type FlowReportCallback = dyn Fn(usize, PeerReport) + Send + Sync;
 
-/// Delivers reports about servers to the local clients.
+/// Delivers reports about servers on other hosts to their clients on this host.
 #[derive(Debug, Clone, Default)]
 pub struct ReportRouter(Arc<Mutex<Vec<(usize, ReportSender)>>>);
 
 impl ReportRouter {
-    /// Delivers a report about the server of a flow on the other host.
+    /// Delivers a report about the server of a flow to the flow's client on this host.
     pub fn deliver(&self, flow: usize, report: PeerReport) {
         let senders = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, report_sender)) = senders.iter().find(|(own, _)| *own == flow) {
@@ -38,21 +38,21 @@ impl ReportRouter {
     }
 }
 
-/// The running local ends; dropping them ends the runs.
+/// The running clients and servers of this host; dropping the value ends their runs.
 pub struct LocalEnds {
     secret: [u8; 32],
     interval: Option<Duration>,
     /// Clients that have not yet started.
     waiting: Vec<(usize, FlowParameters, SharedRequests)>,
-    /// Routes reports to the clients that have started.
+    /// Delivers the reports of servers to the clients that have started.
     report_router: ReportRouter,
     clients: Ends,
     servers: Ends,
-    /// The numbers of flows whose clients have ended.
+    /// The channel with the numbers of flows whose clients have ended.
     ended_clients: (Sender<usize>, Receiver<usize>),
 }
 
-/// Reports the end of a client when dropped, even after a failure.
+/// When dropped, reports that the client of a flow has ended, even after a failure.
 struct EndNotifier(usize, Sender<usize>);
 
 impl Drop for EndNotifier {
@@ -62,15 +62,15 @@ impl Drop for EndNotifier {
     }
 }
 
-/// The threads of ends, and how to stop them.
+/// The threads of this host's clients or servers, and the signal that stops them.
 struct Ends {
     stop: Arc<StopSignal>,
     threads: Vec<(usize, JoinHandle<Result<EndResult, SocketsError>>)>,
 }
 
 impl LocalEnds {
-    /// Starts the local servers; `here` says which end of each flow is local. Returns their ports by flow, 0
-    /// for others.
+    /// Starts the servers of this host; `here` says which end of each flow runs on this host. Returns a port per flow,
+    /// which is 0 for a server on another host.
     pub fn listen(
         scenario: &Scenario,
         flow_parameters: Vec<FlowParameters>,
@@ -144,7 +144,7 @@ impl LocalEnds {
         });
     }
 
-    /// Starts the local clients; their servers listen at these ports, by flow.
+    /// Starts the clients of this host; `ports` has the port of each flow's server.
     pub fn start(&mut self, ports: &[u16]) -> Result<(), SocketsError> {
         for (flow, mut parameters, shared) in std::mem::take(&mut self.waiting) {
             parameters.server.port = ports.get(flow).copied().unwrap_or_default();
@@ -170,16 +170,19 @@ impl LocalEnds {
         Ok(())
     }
 
-    /// Waits up to this time for the client of `flow`; returns whether it has ended.
+    /// Waits until the client of `flow` has ended, at most for `within`; returns whether it has ended.
     pub fn wait_for_client_end(&self, flow: usize, within: std::time::Duration) -> bool {
         match self.ended_clients.1.recv_timeout(within) {
             Ok(own) => own == flow,
             Err(RecvTimeoutError::Timeout) => false,
-            Err(RecvTimeoutError::Disconnected) => unreachable!("`LocalEnds` holds a sender"),
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("`LocalEnds` itself has a sender of this channel")
+            }
         }
     }
 
-    /// Ends the local clients; the servers on the other host keep connections that are still open.
+    /// Ends the clients of this host and returns their results; servers on the other host keep connections that are
+    /// still open.
     pub fn end_clients(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.clients.end()
     }
@@ -204,7 +207,7 @@ impl Ends {
         self.threads.push((flow, thread::spawn(move || work(&stop))));
     }
 
-    /// Stops the ends and waits for their threads.
+    /// Stops the clients or servers, waits for their threads and returns their results.
     fn end(&mut self) -> Result<Vec<(usize, EndResult)>, SocketsError> {
         self.stop.raise()?;
         let all = self.threads.drain(..);
@@ -223,8 +226,9 @@ impl Drop for LocalEnds {
     }
 }
 
-/// Joins the local ends with those from other hosts, whose times are on this host's clock; `None` if they do
-/// not match. Also returns the number of timestamps that were out of order according to the clocks.
+/// Joins the results of this host's ends (`here`) with those of the other host (`there`), whose times have been
+/// converted to this host's clock. Returns `None` if they do not match. Also returns the number of timestamps that were
+/// out of order according to the clocks.
 pub fn join_ends(
     flow_parameters: &[FlowParameters],
     here: Vec<(usize, EndResult)>,

@@ -11,26 +11,27 @@ use crate::host_addresses::AddressChange;
 use crate::sctp_structures::{self as structures, BINDX_ADD, BINDX_REM, PEER_PRIMARY_ADDR, SOL_SCTP};
 use crate::transceiver::{self, ConnectionFault, failed_to};
 
-/// The addresses of an association's host.
+/// Changes the addresses of an SCTP association when the addresses of its host change.
 ///
-/// In Linux's SCTP_AUTO_ASCONF mode the kernel itself follows the host's addresses, but half a second late.
-/// So each change is made explicitly at its time (RFC 6458 section 9.1).
+/// In Linux's SCTP_AUTO_ASCONF mode the kernel itself follows the host's addresses, but half a second late. Therefore
+/// each change is made explicitly when it happens (RFC 6458 section 9.1).
 #[derive(Debug, Default)]
 pub(crate) struct MobileAssociation {
-    /// Whether the association is up. Before that there is no peer to inform. RFC 5061 section 5.1.1 C4.
+    /// Whether the association is established. Before, there is no peer to be informed of changes. RFC 5061 section
+    /// 5.1.1 C4.
     is_up: bool,
-    /// Changes of addresses that wait until the association is up.
+    /// Changes of the host's addresses that the peer will be told once the association is established.
     pending: Vec<AddressChange>,
-    /// The last address, now removed, which the peer still has.
+    /// The last address of the association if it was removed from the host; the peer still uses it.
     removed_last: Option<IpAddr>,
 }
 
-/// Linux does not allow the last address of a socket to be removed, although the association may outlive it:
-/// an ASCONF from the next address moves it (section 5.3 F1). This address keeps the socket bound. The peer
-/// never learns it.
+/// An address that keeps the socket bound: Linux does not allow the last address of a socket to be removed, although an
+/// association may survive without one until an ASCONF from its next address (RFC 5061 section 5.3 F1). The peer never
+/// learns the anchor address.
 const ANCHOR_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Prepares a socket that is bound but not yet connected.
+/// Adds [`ANCHOR_ADDRESS`] to a socket that is bound but not yet connected.
 pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
     // The loopback interface of a namespace may be down.
     socket.set_freebind_v4(true).map_err(failed_to("set IP_FREEBIND"))?;
@@ -38,7 +39,7 @@ pub(crate) fn prepare(socket: &Socket) -> Result<(), SocketsError> {
 }
 
 impl MobileAssociation {
-    /// Informs the peer of changes that happened before the association was up.
+    /// Informs the peer of the changes of addresses that happened before the association was established.
     pub(crate) fn send_pending_changes(&mut self, socket: &Socket) -> Result<(), ConnectionFault> {
         self.is_up = true;
         std::mem::take(&mut self.pending).into_iter().try_for_each(|change| self.change(socket, change))
@@ -87,7 +88,7 @@ impl MobileAssociation {
     }
 }
 
-/// Returns the addresses of a socket, without the anchor.
+/// Returns the addresses of a socket, without [`ANCHOR_ADDRESS`].
 fn own_addresses(socket: &Socket) -> io::Result<Vec<IpAddr>> {
     let mut addresses = structures::local_addresses(socket)?;
     addresses.retain(|address| *address != ANCHOR_ADDRESS);

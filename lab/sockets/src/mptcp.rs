@@ -40,7 +40,7 @@ impl Opener for Mptcp {
     }
 }
 
-/// The specifics of Multipath TCP.
+/// How Multipath TCP differs from other stream sockets.
 #[derive(Debug)]
 struct Kind;
 
@@ -48,14 +48,14 @@ const SOL_MPTCP: i32 = 284;
 const MPTCP_INFO: i32 = 1;
 const MPTCP_TCPINFO: i32 = 2;
 const MPTCP_SUBFLOW_ADDRS: i32 = 3;
-/// Octets of `struct mptcp_subflow_addrs`, and the offset of the peer's `struct sockaddr_storage`, the second of two.
+/// The length of `struct mptcp_subflow_addrs`, in octets, and the offset of the peer's `struct sockaddr_storage` in it.
 const ADDRESSES_LENGTH: usize = 256;
 const PEER_OFFSET: usize = 128;
-/// The flag in `mptcpi_flags` of `struct mptcp_info` of a connection that fell back to TCP.
+/// The flag in the field `mptcpi_flags` of `struct mptcp_info` which says that the connection fell back to TCP.
 const FALLBACK_FLAG: u32 = 1;
 
 impl StreamKind for Kind {
-    /// Fails if the connection fell back to TCP, which would be measured under a wrong name.
+    /// Returns an error if the connection fell back to TCP, because its results would be reported as those of MPTCP.
     fn opened(&self, socket: &Socket) -> Result<(), ConnectionFault> {
         let mut info = [0; 12];
         system::read_option(socket, SOL_MPTCP, MPTCP_INFO, &mut info)
@@ -66,13 +66,14 @@ impl StreamKind for Kind {
         }
     }
 
-    /// Sums all subflows.
+    /// Returns the sum of the counters of all subflows.
     fn counts(&self, socket: &Socket) -> SocketCounters {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         infos.iter().map(|info| tcp::info_counts(info)).sum()
     }
 
-    /// Returns a path for each subflow: both lists have the same order.
+    /// Returns the sender's state with a path per subflow. The kernel lists states and addresses of subflows in the
+    /// same order.
     fn sending(&self, socket: &Socket) -> Option<SenderState> {
         let infos = subflows(socket, MPTCP_TCPINFO, tcp::INFO_LENGTH);
         let addresses = subflows(socket, MPTCP_SUBFLOW_ADDRS, ADDRESSES_LENGTH);
@@ -84,7 +85,8 @@ impl StreamKind for Kind {
     }
 }
 
-/// Returns the address in a `struct sockaddr_in` or `sockaddr_in6`; `None` for other families. linux/in.h, linux/in6.h
+/// Returns the address in a `struct sockaddr_in` or `sockaddr_in6`; `None` for other address families. linux/in.h,
+/// linux/in6.h
 fn ip_address(socket_address: &[u8]) -> Option<IpAddr> {
     let family = u16::from_ne_bytes(*socket_address.first_chunk()?);
     match i32::from(family) {
@@ -94,7 +96,8 @@ fn ip_address(socket_address: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Returns the kernel's data on each subflow, `each` octets after `struct mptcp_subflow_data`. linux/mptcp.h
+/// Returns the kernel's data on each subflow, of `each` octets per subflow; they follow `struct mptcp_subflow_data`.
+/// linux/mptcp.h
 fn subflows(socket: &Socket, option: i32, each: usize) -> Vec<Vec<u8>> {
     const HEADER_LENGTH: usize = 16;
     const MAX_SUBFLOWS: usize = 8;

@@ -20,7 +20,7 @@ use crate::transceiver::{
     ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, SocketProtocol, Transceiver,
 };
 
-/// Opens SCTP associations of one-to-many sockets.
+/// Opens SCTP associations on one-to-many sockets.
 #[derive(Debug)]
 pub(crate) struct OneToMany(pub(crate) Sctp);
 
@@ -46,7 +46,7 @@ impl Opener for OneToMany {
         Box::new(Member { association: self.0.association(socket, peer), to })
     }
 
-    /// Returns true: Linux branches off an association only within one network namespace.
+    /// Returns true, because Linux branches off an association only within one network namespace.
     fn accepts_in_server_network(&self) -> bool {
         true
     }
@@ -72,11 +72,11 @@ impl Opener for OneToMany {
     }
 }
 
-/// The only association of a one-to-many socket.
+/// An association on a one-to-many socket, which has no other association.
 #[derive(Debug)]
 struct Member {
     association: Association,
-    /// The peer's first address, to which messages are sent.
+    /// The first address of the peer, to which messages are sent until the association has a number.
     to: SocketAddr,
 }
 
@@ -85,7 +85,7 @@ impl Transceiver for Member {
         self.association.socket()
     }
 
-    /// Returns false, because such a socket is always writable.
+    /// Returns false, because a one-to-many socket is always writable.
     fn is_open_when_writable(&self) -> bool {
         false
     }
@@ -95,8 +95,8 @@ impl Transceiver for Member {
         Ok(self.association.set_stream_values()?)
     }
 
-    /// Sends by address only until the association has a number. Later, sending by address would start a new
-    /// association if this one had ended. RFC 6458 section 3.1.4.
+    /// Sends a message; specifies the peer's address only until the association has a number. A message with an address
+    /// would start a new association if this one had ended. RFC 6458 section 3.1.4.
     fn send(&mut self, message: &Outgoing, _now: Time) -> io::Result<SendOutcome> {
         let to = SockAddr::from(self.to);
         let is_up = self.association.number != 0;
@@ -133,7 +133,8 @@ impl Transceiver for Member {
     }
 }
 
-/// A branched-off association, which has its own socket. The association still ends like one on a one-to-many socket.
+/// An association branched off from a one-to-many socket, with its own socket. It must be ended like an association on
+/// a one-to-many socket.
 #[derive(Debug)]
 struct Branch(Association);
 
@@ -172,8 +173,8 @@ impl Transceiver for Branch {
     }
 }
 
-/// Ends the data with an empty message with SCTP_EOF, because `shutdown` does nothing on one-to-many sockets.
-/// RFC 6458 section 3.1.5.
+/// Sends SCTP_EOF with an empty message to shut the association down, because `shutdown` does nothing on one-to-many
+/// sockets. RFC 6458 section 3.1.5.
 fn shut_down(association: &Association) -> io::Result<()> {
     let control = structures::eof_sndinfo(association.number);
     let end = MsgHdr::new().with_control(&control);

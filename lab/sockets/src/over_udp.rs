@@ -20,9 +20,9 @@ use crate::error::SocketsError;
 use crate::flow_parameters::{EndAddresses, SocketCounters};
 use crate::transceiver::{ConnectionFault, Opener, SendOutcome, SenderState, SocketEvent, Transceiver};
 
-/// A transport in userspace, whose packets UDP carries.
+/// A transport in userspace whose packets are sent in UDP datagrams.
 pub(crate) trait UserspaceTransport {
-    /// One end of a connection.
+    /// The type of one end of a connection, without its socket.
     type Endpoint: Endpoint + 'static;
 
     /// Opens a socket at this address.
@@ -31,13 +31,13 @@ pub(crate) trait UserspaceTransport {
     /// Creates an endpoint whose datagrams go through `socket`.
     fn endpoint(&self, end: Side, socket: &Socket, peer: &EndAddresses) -> Self::Endpoint;
 
-    /// Returns whether several datagrams are sent or read at a time.
+    /// Returns whether several datagrams are sent or read by one system call.
     fn is_batching(&self) -> bool;
 
-    /// Returns whether messages wait for [`Transceiver::send_all`].
+    /// Returns whether messages are sent only at the call of [`Transceiver::send_all`].
     fn defers_sending(&self) -> bool;
 
-    /// Returns the secrets that decrypt the packets so far, as lines of a TLS key log.
+    /// Returns the secrets with which the packets sent so far can be decrypted, as lines of a TLS key log.
     fn secrets(&self) -> String {
         String::new()
     }
@@ -45,25 +45,26 @@ pub(crate) trait UserspaceTransport {
 
 /// One end of a connection, without its socket.
 pub(crate) trait Endpoint {
-    /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
+    /// Returns the next action of the endpoint. After `Wait`, call it again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> EndpointOutput<Datagram>;
 
     /// Handles a datagram that arrived.
     fn receive(&mut self, now: Time, octets: &[u8], ecn: Ecn);
 
-    /// Handles a command of the application.
+    /// Handles a command of the application, such as to connect.
     fn handle_command(&mut self, now: Time, command: Command);
 
-    /// Accepts a message if there is room; otherwise the endpoint reports when there is room.
+    /// Accepts a message and returns true if there is room; otherwise the endpoint reports when there is room.
     fn offer(&mut self, now: Time, message: &Outgoing) -> bool;
 
-    /// Sends the offered messages, if they were deferred.
+    /// Sends the messages that [`Self::offer`] accepted, if the endpoint deferred them.
     fn send_offered(&mut self, _now: Time) {}
 
-    /// Stops sending if `holds`, because the socket has no room; otherwise resumes.
+    /// Stops the endpoint from sending if `holds`, because the socket's send buffer is full; otherwise lets it send
+    /// again.
     fn hold(&mut self, _holds: bool) {}
 
-    /// Passes the messages in received data to `take`.
+    /// Passes the messages that `received` completes to `take`.
     fn deliver(
         &mut self,
         received: ReceivedData,
@@ -73,7 +74,7 @@ pub(crate) trait Endpoint {
         Ok(())
     }
 
-    /// Returns whether the endpoint has ended but must still answer its peer.
+    /// Returns whether the connection has ended but the endpoint must still answer its peer.
     fn lingers(&self) -> bool;
 
     /// Returns the counters of the endpoint.
@@ -130,22 +131,22 @@ impl<P: UserspaceTransport> Opener for UserspaceOpener<P> {
     }
 }
 
-/// One end of a connection, with its socket.
+/// One end of a connection of a userspace transport, with its UDP socket.
 struct Connection<E> {
     datagrams: DatagramSocket,
     endpoint: E,
-    /// Whether messages wait for [`Transceiver::send_all`].
+    /// Whether messages are sent only at the call of [`Transceiver::send_all`].
     defers_sending: bool,
-    /// Whether this is a client's connection that has not started.
+    /// Whether this is the client's end, and the connection has not been started.
     has_to_start: bool,
-    /// When the endpoint acts next.
+    /// When the endpoint's next timer expires.
     due: Time,
-    /// Events not yet reported.
+    /// Events that have not been passed to the application yet.
     events: VecDeque<Event>,
 }
 
 impl<E: Endpoint> Connection<E> {
-    /// Handles the endpoint's outputs until it waits.
+    /// Carries out the endpoint's actions until its next action is to wait.
     fn drive(&mut self, now: Time) -> io::Result<()> {
         self.flush()?;
         loop {
@@ -160,14 +161,14 @@ impl<E: Endpoint> Connection<E> {
         }
     }
 
-    /// Sends waiting datagrams while there is room.
+    /// Sends waiting datagrams while the socket's send buffer has room.
     fn flush(&mut self) -> io::Result<()> {
         self.datagrams.flush()?;
         self.endpoint.hold(self.datagrams.is_full());
         Ok(())
     }
 
-    /// Reports events.
+    /// Reports the endpoint's events to `take`.
     fn report_events(&mut self, take: &mut dyn FnMut(SocketEvent)) -> Result<(), ConnectionFault> {
         while let Some(event) = self.events.pop_front() {
             match event {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::WakeSignal;
 
-/// A report of the server's host to the client's host during a flow, which the client needs to decide when
-/// the flow ends.
+/// A report that the server's host sends to the client's host during a flow. The client needs it to decide when the
+/// flow ends.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PeerReport {
     /// Progress of the server's application.
@@ -22,28 +22,28 @@ pub struct PeerReport {
     pub accepted: bool,
     /// Whether something was delivered to the server since the last report.
     pub delivered: bool,
-    /// Why the server cannot continue, in the terms of the RFC.
+    /// Why the server's connection failed, in the terms of the RFC; `None` if it has not failed.
     pub failed: Option<String>,
 }
 
 /// A function that sends reports to the other host.
 pub type ReportCallback<'t> = Box<dyn FnMut(PeerReport) + Send + 't>;
 
-/// The receiver of reports from the other host, for the local end.
+/// Receives reports from the other host for the local end of a flow.
 #[derive(Debug)]
 pub struct ReportReceiver {
     pub(crate) wake_signal: WakeSignal,
     reports: Receiver<PeerReport>,
 }
 
-/// The sender of reports from another thread.
+/// Sends reports to a [`ReportReceiver`] from another thread.
 pub struct ReportSender {
     reports: Sender<PeerReport>,
     wake: Box<dyn Fn() + Send>,
 }
 
 impl ReportReceiver {
-    /// Creates a connected receiver and sender.
+    /// Creates a receiver and the sender that is connected to it.
     pub fn new() -> io::Result<(Self, ReportSender)> {
         let (wake_signal, (sender, reports)) = (WakeSignal::new()?, channel());
         let report_sender = ReportSender { reports: sender, wake: wake_signal.waker() };
@@ -58,7 +58,7 @@ impl ReportReceiver {
 }
 
 impl ReportSender {
-    /// Sends a report; a report for a finished flow is lost.
+    /// Sends a report; after the end of the flow the report is discarded.
     pub fn send(&self, report: PeerReport) {
         if self.reports.send(report).is_ok() {
             (self.wake)();
@@ -72,7 +72,7 @@ impl fmt::Debug for ReportSender {
     }
 }
 
-/// A placeholder for the application on the other host, with its reported progress.
+/// A placeholder for the application on the other host, with the progress that that host has reported.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteApplication {
     pub(crate) progress: Rc<Cell<Progress>>,

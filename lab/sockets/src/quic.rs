@@ -30,14 +30,15 @@ pub(crate) struct Quic {
     tls: Tls,
     log: KeyLog,
     seed: Seed,
-    /// Number of endpoints so far, from which their seeds derive.
+    /// Number of endpoints created so far; the seed of an endpoint derives from it.
     endpoints: Cell<u64>,
-    /// Whether messages sent at once share datagrams, and several datagrams are sent or read at a time.
+    /// Whether messages that are sent together share datagrams, and one system call sends or reads several datagrams.
     is_batching: bool,
 }
 
 impl Quic {
-    /// Creates the opener. `shared` is the secret that both hosts know; `None` if both ends are on this host.
+    /// Creates an opener of connections. `shared` is the secret that both hosts know; `None` if both ends are on this
+    /// host.
     pub(crate) fn new(
         config: &Config,
         mapping: MessageMapping,
@@ -100,8 +101,7 @@ impl over_udp::UserspaceTransport for Quic {
     }
 }
 
-/// Returns the payload that fits into the MTU of the path's first link, from a connected socket. ip(7),
-/// IP_MTU.
+/// Returns the size in octets of the largest UDP payload that fits into the MTU of a connected socket. ip(7), IP_MTU.
 fn largest(socket: &Socket, peer: Address) -> Option<u64> {
     let (mut mtu, options) = ([0u8; 4], IpOptions::of(peer));
     system::read_option(socket, options.level, options.mtu, &mut mtu).ok()?;
@@ -113,7 +113,7 @@ fn largest(socket: &Socket, peer: Address) -> Option<u64> {
 pub(crate) struct Connection {
     peer: (Address, u16),
     endpoint: Endpoint<EncryptedPackets>,
-    /// The framing of byte streams, and a framer for each stream.
+    /// The framing of messages in byte streams, and a framer for each stream.
     framing: Option<(FramingFn, Vec<Framer>)>,
 }
 

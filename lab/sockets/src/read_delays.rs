@@ -6,11 +6,11 @@ use hol_scenario::ReadDelays;
 
 use crate::wall_clock_offset::WallClockOffset;
 
-/// Records how long messages wait in their sockets.
+/// Records how long messages wait in the sockets' receive buffers before they are read.
 #[derive(Debug)]
 pub(crate) struct ReadDelayRecorder {
     wall: WallClockOffset,
-    /// The start of the flow's clock, on the kernel's monotonic clock.
+    /// The start of the flow's clock, in ns on the kernel's monotonic clock.
     origin: u64,
     recorder: Recorder,
 }
@@ -21,8 +21,8 @@ impl ReadDelayRecorder {
         Self { wall: WallClockOffset::read(), origin, recorder: Recorder::new() }
     }
 
-    /// Records a message that is delivered `now`, on the flow's clock. The kernel received it at `received_at`, in ns
-    /// of the wall clock; a time outside the flow is ignored.
+    /// Records that a message is delivered at `now`, on the flow's clock, which the kernel received at `received_at`,
+    /// in ns of the wall clock. A time outside the flow is ignored.
     pub(crate) fn note(&mut self, now: Time, received_at: u64) {
         let now = self.origin.saturating_add(now.as_nanos());
         let received_at = self
@@ -34,7 +34,7 @@ impl ReadDelayRecorder {
             .for_each(|received_at| self.recorder.count_completed(Duration::from_nanos(now - received_at)));
     }
 
-    /// Returns the delays; `None` if there are none, or if the wall clock was set during the run.
+    /// Returns the distribution of the delays; `None` if there are none, or if the wall clock was set during the run.
     pub(crate) fn finish(self) -> Option<ReadDelays> {
         if self.wall.was_set(WallClockOffset::read()) {
             return None;

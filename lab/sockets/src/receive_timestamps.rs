@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use hol_system as system;
 use socket2::Socket;
 
-/// Enables timestamps on a socket; a kernel without support reports none.
+/// Enables receive timestamps on a socket; a kernel without support reports no timestamps.
 pub(crate) fn enable(socket: &Socket) {
     let asked = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_RX_SOFTWARE;
     let _ = system::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &asked.to_ne_bytes());
@@ -19,8 +19,9 @@ pub(crate) struct TimestampedReader {
 }
 
 impl TimestampedReader {
-    /// One of this many reads gets a timestamp, because timestamps of all reads cost a busy host a tenth of its
-    /// throughput. Groups of messages never consist of a multiple of it, so every position in a group is sampled.
+    /// The reader requests a timestamp for one of this many reads, because timestamps for all reads cost a busy host a
+    /// tenth of its throughput. The number of messages sent together is never a multiple of it, so every position in a
+    /// group of messages is sampled.
     const READS_PER_TIMESTAMP: u64 = 7;
 
     /// Creates the reader of a socket; `is_enabled` says whether timestamps were enabled on it.
@@ -28,7 +29,7 @@ impl TimestampedReader {
         Self { is_enabled, reads: 0 }
     }
 
-    /// Reads from the socket; also returns when the last octets arrived, in ns of the wall clock, if known.
+    /// Reads from the socket. Also returns when the last octets arrived, in ns of the wall clock, if known.
     pub(crate) fn read(
         &mut self,
         mut socket: &Socket,
@@ -47,7 +48,7 @@ impl TimestampedReader {
     }
 }
 
-/// Returns the first time of `struct scm_timestamping`, the kernel's, unless it is zero.
+/// Returns the kernel's software timestamp, in ns: the first time of `struct scm_timestamping`. `None` if it is zero.
 fn kernel_time(control: &[u8]) -> Option<u64> {
     let is_stamp = |item: &(i32, i32, &[u8])| (item.0, item.1) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
     let (_, _, times) = system::items(control).find(is_stamp)?;

@@ -6,30 +6,28 @@ use hol_base::{Duration, Time};
 
 use crate::clock::{Clock, monotonic};
 
-/// The time of the first flow's first attempt to connect; unset before this attempt. Scheduled changes of the network
-/// and the flows' records count from then, however long the setup took.
+/// The start of a run: the time of the first attempt to connect. It is unset before. Scheduled changes of the network
+/// and the flows' records count from this time, however long the setup took.
 #[derive(Debug, Clone, Default)]
 pub struct RunStart(Arc<OnceLock<u64>>);
 
 impl RunStart {
-    /// Returns the start of a run that begins now.
+    /// Returns a start that is set to the current time.
     pub fn now() -> Self {
         Self(Arc::new(OnceLock::from(monotonic())))
     }
 
-    /// Starts the run now, unless it has started.
+    /// Sets the start of the run to the current time, unless it is already set.
     pub(crate) fn begin(&self) {
         self.0.get_or_init(monotonic);
     }
 
-    /// Sets the start of the run, unless it is already set. It is `due` before the start of a flow, at which
-    /// the flow's `clock` was created.
+    /// Sets the start of the run, unless it is already set, to the time `due` before the flow's `clock` was created.
     pub(crate) fn note(&self, clock: &Clock, due: Duration) {
         self.0.get_or_init(|| clock.origin().saturating_sub(due.as_nanos()));
     }
 
-    /// Waits until the run has started; returns the time since its start, which is above zero if it had
-    /// started before.
+    /// Waits until the run has started. Returns the time since the start of the run.
     pub fn wait(&self) -> Time {
         Time::from_nanos(monotonic() - self.0.wait())
     }

@@ -7,12 +7,12 @@ use hol_scenario::Sample;
 
 use crate::clock::{Alarm, Clock};
 
-/// The alarm for samples, and the samples so far.
+/// The alarm for the next sample of a sender's state, and the samples so far.
 #[derive(Debug)]
 pub(crate) struct SampleTimer {
     pub(crate) alarm: Alarm,
     interval: Duration,
-    /// Time from the start of the run to that of the flow, where the flow's clock starts.
+    /// Time from the start of the run to the start of the flow, at which the flow's clock is zero.
     start: Duration,
     pub(crate) samples: Vec<Sample>,
 }
@@ -23,13 +23,15 @@ impl SampleTimer {
         Ok(Self { alarm: Alarm::new()?, interval, start, samples: Vec::new() })
     }
 
-    /// Sets the alarm to the next multiple after `now`, unless there are more samples than allowed.
+    /// Sets the alarm to the first multiple of the interval after `now`, unless the maximum number of samples has been
+    /// reached.
     pub(crate) fn set(&mut self, clock: &Clock, now: Time) -> io::Result<()> {
         let next = if self.samples.len() as u64 > Sample::MAX_PER_RUN { Time::MAX } else { self.after(now) };
         self.alarm.set(clock, next)
     }
 
-    /// Returns the next multiple after `now`, on the clock of the flow.
+    /// Returns the first time after `now` at which the time of the run is a multiple of the interval, on the clock of
+    /// the flow.
     fn after(&self, now: Time) -> Time {
         let (start, interval) = (self.start.as_nanos(), self.interval.as_nanos());
         Time::from_nanos(((now.as_nanos() + start) / interval + 1) * interval - start)

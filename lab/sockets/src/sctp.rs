@@ -22,7 +22,7 @@ use crate::transceiver::{
 };
 use hol_system as system;
 
-/// Opens SCTP associations of one-to-one sockets.
+/// Opens SCTP associations on one-to-one sockets.
 #[derive(Debug)]
 pub(crate) struct Sctp {
     pub(crate) family: SocketProtocol,
@@ -44,13 +44,12 @@ impl Sctp {
         cure: "load its module (modprobe sctp), use sctp:socket=own, or use the kernel world (--world kernel)",
     };
 
-    /// Returns the addresses that are used.
+    /// Returns the addresses of an end that are used: only the first one if single-homed.
     fn addresses<'s>(&self, site: &'s EndAddresses) -> &'s [IpAddr] {
         if self.single_homed { &site.addresses[..1] } else { &site.addresses }
     }
 
-    /// Opens a socket that is bound to all used addresses and has all options, which accepted sockets
-    /// inherit.
+    /// Opens a socket that is bound to all used addresses, with all options. Accepted sockets inherit both.
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let socket = self.family.open_socket(site)?;
         for option in structures::socket_options(&self.config) {
@@ -68,7 +67,7 @@ impl Sctp {
         Ok(socket)
     }
 
-    /// Wraps the association of a socket.
+    /// Creates the association that runs on this socket.
     pub(crate) fn association(&self, socket: Socket, peer: &EndAddresses) -> Association {
         let control = structures::send_ancillary_data(self.unordered, self.reliability);
         let primary = peer.addresses[0];
@@ -103,7 +102,7 @@ impl Opener for Sctp {
     }
 }
 
-/// One end of an association of the kernel's SCTP.
+/// One end of an association over the kernel's SCTP.
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) socket: Socket,
@@ -111,12 +110,13 @@ pub(crate) struct Association {
     pub(crate) number: u32,
     /// The primary address of the peer, which is used as long as it is reachable.
     primary: IpAddr,
-    /// The state of an association that may move.
+    /// The state of an association whose host may change its addresses; `None` for other associations.
     mobility: Option<MobileAssociation>,
-    /// Ancillary data of each message, except the stream.
+    /// Ancillary data that is sent with each message; only the stream differs.
     control: Vec<u8>,
     config: hol_sctp::Config,
-    /// Partially delivered messages: with interleaving, an ordered and an unordered one per stream.
+    /// Partially delivered messages, by stream and whether they are unordered. With interleaving there may be one
+    /// ordered and one unordered message per stream.
     parts: BTreeMap<(u16, bool), BytesMut>,
 }
 

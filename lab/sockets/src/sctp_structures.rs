@@ -26,29 +26,29 @@ const GET_PEER_ADDR_INFO: i32 = 15;
 const GET_PEER_ADDRS: i32 = 108;
 const GET_LOCAL_ADDRS: i32 = 109;
 const GET_ASSOC_STATS: i32 = 112;
-/// Message flag of a notification by the kernel.
+/// Flag of `recvmsg` which says that the kernel delivered a notification instead of a message.
 pub(crate) const MSG_NOTIFICATION: i32 = 0x8000;
-/// Octets of ancillary data with `struct sctp_rcvinfo`, with a margin.
+/// The size of a buffer for ancillary data with `struct sctp_rcvinfo`, in octets, with a margin.
 pub(crate) const RECEIVE_INFORMATION: usize = 64;
 
-/// Items of ancillary data.
+/// Types of ancillary data of SCTP, such as SCTP_SNDINFO.
 const SNDINFO: i32 = 2;
 const RCVINFO: i32 = 3;
 const PRINFO: i32 = 5;
-/// Offsets of the stream and the association in the result of [`send_ancillary_data`], after the item's header.
+/// Offsets of the stream and of the association in the result of [`send_ancillary_data`].
 const STREAM_OFFSET: usize = 16;
 const ASSOCIATION: usize = STREAM_OFFSET + 12;
-/// Flag in `struct sctp_sndinfo`: end of data.
+/// Flag SCTP_EOF in `struct sctp_sndinfo`: shut the association down.
 const EOF_FLAG: u16 = 0x200;
-/// Flag in `struct sctp_sndinfo`: unordered delivery.
+/// Flag SCTP_UNORDERED in `struct sctp_sndinfo`: deliver the message unordered.
 const UNORDERED_FLAG: u16 = 1;
-/// Octets of `struct sockaddr_storage`.
+/// The length of `struct sockaddr_storage`, in octets.
 const SOCKADDR_STORAGE: usize = 128;
-/// Notifications.
+/// Types of notifications, such as SCTP_ASSOC_CHANGE.
 const ASSOC_CHANGE: u16 = 0x8001;
 const PEER_ADDR_CHANGE: u16 = 0x8002;
 const SHUTDOWN_EVENT: u16 = 0x8005;
-/// Octets of `struct sctp_paddr_change`, the longest notification.
+/// The length of `struct sctp_paddr_change`, the longest notification, in octets.
 pub(crate) const LONGEST_NOTIFICATION: usize = 148;
 
 /// A socket option with its value.
@@ -56,16 +56,16 @@ pub(crate) const LONGEST_NOTIFICATION: usize = 148;
 pub(crate) struct SocketOption {
     pub(crate) name: i32,
     pub(crate) value: Vec<u8>,
-    /// Description of the option for the error message.
+    /// The operation that sets the option, for the error message.
     pub(crate) doing: &'static str,
 }
 
-/// Builds a structure.
+/// Builds a C structure from its fields.
 #[derive(Debug, Default)]
 struct Octets(Vec<u8>);
 
 impl Octets {
-    /// Starts a structure with the association id 0: the socket's own association.
+    /// Starts a structure with the association id 0, which means the socket's own association.
     fn of_socket() -> Self {
         Self::default().u32(0)
     }
@@ -88,7 +88,7 @@ impl Octets {
         self.0.resize(self.0.len() + count, 0);
         self
     }
-    /// Appends an address as a `struct sockaddr_in` or `struct sockaddr_in6`.
+    /// Appends an address, encoded as a `struct sockaddr_in` or `struct sockaddr_in6`.
     fn address(mut self, address: SocketAddr) -> Self {
         let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         self.0.extend((family as u16).to_ne_bytes());
@@ -106,7 +106,7 @@ impl Octets {
             }
         }
     }
-    /// Appends an address as a `struct sockaddr_storage`.
+    /// Appends an address, encoded as a `struct sockaddr_storage`.
     fn storage(self, address: SocketAddr) -> Self {
         let end = self.0.len() + SOCKADDR_STORAGE;
         let mut with_address = self.address(address);
@@ -115,7 +115,7 @@ impl Octets {
     }
 }
 
-/// Returns all options that are set on a socket before it has an association.
+/// Returns all options that must be set on a socket before it has an association.
 pub(crate) fn socket_options(config: &Config) -> Vec<SocketOption> {
     let mut settings = vec![init(config), rto(config), association(config), path(config), thresholds(config)];
     let flag = |value| Octets::default().u32(u32::from(value));
@@ -214,8 +214,8 @@ fn scheduler(config: &Config) -> Option<SocketOption> {
 
 pub(crate) const STREAM_SCHEDULER_VALUE: i32 = 124;
 
-/// Returns the `struct sctp_stream_value` of each stream of an association that is up, as Linux requires. RFC
-/// 8260 section 4.3.3.
+/// Returns a `struct sctp_stream_value` for each stream with a priority or weight. Linux accepts them only for an
+/// association that is established. RFC 8260 section 4.3.3.
 pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
     let value = |stream| {
         let value = config.stream_values.of(stream)?;
@@ -224,7 +224,7 @@ pub(crate) fn stream_values(config: &Config, association: u32) -> Vec<Vec<u8>> {
     (0..config.streams).filter_map(value).collect()
 }
 
-/// Returns a subscription to a kind of notification, SCTP_EVENT. RFC 6458 section 6.2.2.
+/// Returns the option SCTP_EVENT, which subscribes to a kind of notification. RFC 6458 section 6.2.2.
 fn event(kind: u16) -> SocketOption {
     setting(127, "subscribe to notifications (SCTP_EVENT)", Octets::of_socket().u16(kind).u8(1).u8(0))
 }
@@ -235,14 +235,14 @@ pub(crate) fn set_path_notifications(socket: &Socket, association: u32, is_enabl
     system::set_option(socket, SOL_SCTP, event(PEER_ADDR_CHANGE).name, &value)
 }
 
-/// Subscribes to the shutdown event: a one-to-many socket does not end with its association. RFC 6458 section
-/// 6.1.5.
+/// Subscribes to the notification SCTP_SHUTDOWN_EVENT, because a one-to-many socket shows the end of an association in
+/// no other way. RFC 6458 section 6.1.5.
 pub(crate) fn subscribe_to_shutdown(socket: &Socket) -> Result<(), SocketsError> {
     let SocketOption { name, value, doing } = event(SHUTDOWN_EVENT);
     system::set_option(socket, SOL_SCTP, name, &value).map_err(failed_to(doing))
 }
 
-/// Sets buffers that differ from the kernel's default; the kernel silently applies its limits.
+/// Sets the buffer sizes that differ from the kernel's defaults. The kernel silently limits them.
 pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), SocketsError> {
     let limited = |asked: usize, got: usize, limit| {
         let why =
@@ -267,7 +267,7 @@ pub(crate) fn set_buffers(socket: &Socket, config: &Config) -> Result<(), Socket
     Ok(())
 }
 
-/// Returns addresses one after the other, as `bindx` and `connectx` expect.
+/// Returns the addresses one after the other, in the form that `sctp_bindx` and `sctp_connectx` expect.
 pub(crate) fn addresses(all: &[IpAddr], port: u16) -> Vec<u8> {
     let pack = |octets: Octets, ip: &IpAddr| octets.address(SocketAddr::new(*ip, port));
     all.iter().fold(Octets::default(), pack).0
@@ -315,7 +315,8 @@ fn socket_address(octets: &[u8]) -> Option<(SocketAddr, usize)> {
 const LIST_HEADER_LENGTH: usize = 8;
 const LIST_LENGTH: usize = LIST_HEADER_LENGTH + 8 * 28;
 
-/// Encodes a primary address of the peer or of this end. RFC 6458 sections 8.1.9 and 8.3.1.
+/// Encodes the value of an option that sets the primary address of the peer or of this end. RFC 6458 sections 8.1.9 and
+/// 8.3.1.
 pub(crate) fn encode_primary(association: u32, address: SocketAddr) -> Vec<u8> {
     Octets::default().u32(association).storage(address).0
 }
@@ -336,7 +337,7 @@ pub(crate) fn send_ancillary_data(unordered: bool, reliability: Reliability) -> 
     control
 }
 
-/// Returns the ancillary data that mark the end of the data. RFC 6458 section 5.3.4.
+/// Returns the ancillary data of the message that shuts the association down (SCTP_EOF). RFC 6458 section 5.3.4.
 pub(crate) fn eof_sndinfo(association: u32) -> Vec<u8> {
     let mut control = with_flags(EOF_FLAG);
     set_association_and_stream(&mut control, association, 0);
@@ -351,13 +352,14 @@ fn with_flags(flags: u16) -> Vec<u8> {
     control
 }
 
-/// Sets association and stream in the result of [`send_ancillary_data`].
+/// Sets the association and the stream in ancillary data from [`send_ancillary_data`].
 pub(crate) fn set_association_and_stream(control: &mut [u8], association: u32, stream: u16) {
     control[STREAM_OFFSET..STREAM_OFFSET + 2].copy_from_slice(&stream.to_ne_bytes());
     control[ASSOCIATION..ASSOCIATION + 4].copy_from_slice(&association.to_ne_bytes());
 }
 
-/// Returns the stream of a message, and whether it is unordered. RFC 6458 section 5.3.5.
+/// Returns the stream of a received message, and whether it is unordered, from its ancillary data. RFC 6458 section
+/// 5.3.5.
 pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
     const FLAGS_OFFSET: usize = 4;
     let mut items = system::items(control);
@@ -366,7 +368,7 @@ pub(crate) fn stream(control: &[u8]) -> (u16, bool) {
     (field(0), field(FLAGS_OFFSET) & UNORDERED_FLAG != 0)
 }
 
-/// Returns the association that a notification reports as up. RFC 6458 section 6.1.1.
+/// Returns the number of the association that a notification reports as established. RFC 6458 section 6.1.1.
 pub(crate) fn established_association(notification: &[u8]) -> Option<u32> {
     const STATE: usize = 8;
     const ASSOCIATION: usize = 16;
@@ -374,7 +376,8 @@ pub(crate) fn established_association(notification: &[u8]) -> Option<u32> {
     u32_at(notification, ASSOCIATION).filter(|_| up)
 }
 
-/// Parses a notification about a path, or that the association is up or has ended. RFC 6458 section 6.1.
+/// Parses a notification about a path, or about an association that has been established or has ended. RFC 6458 section
+/// 6.1.
 pub(crate) fn parse_notification(octets: &[u8]) -> Result<Option<SocketEvent>, ConnectionFault> {
     const STATE: usize = 8;
     match u16_at(octets, 0) {
@@ -392,7 +395,7 @@ pub(crate) fn parse_notification(octets: &[u8]) -> Result<Option<SocketEvent>, C
     }
 }
 
-/// Parses SCTP_PEER_ADDR_CHANGE. RFC 6458 section 6.1.2.
+/// Parses the notification SCTP_PEER_ADDR_CHANGE. RFC 6458 section 6.1.2.
 fn path_change(octets: &[u8]) -> Option<SocketEvent> {
     const ADDRESS_OFFSET: usize = 8;
     let (address, _) = socket_address(octets.get(ADDRESS_OFFSET..)?)?;
@@ -405,7 +408,7 @@ fn path_change(octets: &[u8]) -> Option<SocketEvent> {
     Some(SocketEvent::Path(address.ip(), status))
 }
 
-/// Returns the counters in `struct sctp_assoc_stats`; zero after the association has ended.
+/// Returns the counters in `struct sctp_assoc_stats`; zeros after the association has ended.
 pub(crate) fn counts(socket: &Socket, association: u32) -> SocketCounters {
     const SENT_OFFSET: usize = 160;
     const RECEIVED_OFFSET: usize = 168;
@@ -417,10 +420,10 @@ pub(crate) fn counts(socket: &Socket, association: u32) -> SocketCounters {
     }
 }
 
-/// Offset of the retransmitted chunks in `struct sctp_assoc_stats`.
+/// Offset of the number of retransmitted chunks in `struct sctp_assoc_stats`, in octets.
 const RETRANSMITTED_OFFSET: usize = 176;
 
-/// Returns the numbers of `struct sctp_assoc_stats` by offset.
+/// Returns a function that reads the 64-bit counter at an offset of `struct sctp_assoc_stats`.
 fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64> {
     let mut stats = [0; 256];
     stats[..4].copy_from_slice(&association.to_ne_bytes());
@@ -428,8 +431,8 @@ fn statistics(socket: &Socket, association: u32) -> Option<impl Fn(usize) -> u64
     Some(move |offset: usize| stats[offset..].first_chunk().map_or(0, |octets| u64::from_ne_bytes(*octets)))
 }
 
-/// Returns the state of an association as a sender: the values of SCTP_GET_PEER_ADDR_INFO for each path (RFC
-/// 6458 section 8.2.2). They lack ssthresh and the data in flight.
+/// Returns the state of an association as a sender: for each path the values of SCTP_GET_PEER_ADDR_INFO (RFC 6458
+/// section 8.2.2), which do not include ssthresh and the data in flight. `None` if it has not sent data.
 pub(crate) fn sender_state(socket: &Socket, association: u32) -> Option<SenderState> {
     const UNORDERED_SENT: usize = 208;
     const ORDERED_SENT: usize = 224;
@@ -442,7 +445,7 @@ pub(crate) fn sender_state(socket: &Socket, association: u32) -> Option<SenderSt
     Some(SenderState { paths, retransmissions: at(RETRANSMITTED_OFFSET) })
 }
 
-/// Reads the state of a path, `struct sctp_paddrinfo`, with SCTP_GET_PEER_ADDR_INFO.
+/// Returns the state of the path to `peer` (`struct sctp_paddrinfo`), read with SCTP_GET_PEER_ADDR_INFO.
 fn path_state(socket: &Socket, association: u32, peer: SocketAddr) -> Option<PathState> {
     const CWND_OFFSET: usize = 4 + SOCKADDR_STORAGE + 4;
     const SRTT_OFFSET: usize = CWND_OFFSET + 4;
@@ -471,7 +474,7 @@ mod tests {
         config.clone()
     }
 
-    /// The sizes that `sizeof` gives for `linux/sctp.h` on 64 bits.
+    /// The expected sizes are those that `sizeof` returns for the structures of `linux/sctp.h` on 64-bit machines.
     #[test]
     fn every_structure_has_the_size_that_the_kernel_expects() {
         let sizes: Vec<_> = socket_options(&config("sctp")).iter().map(|o| (o.name, o.value.len())).collect();

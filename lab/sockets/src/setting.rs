@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// Returns a kernel setting in this thread's network namespace, its words separated by single spaces; `None`
-/// if it does not exist.
+/// Returns the value of a kernel setting in this thread's network namespace, with its words separated by single spaces;
+/// `None` if the setting does not exist.
 pub fn kernel_setting(name: &str) -> Option<String> {
     let text = fs::read_to_string(setting_path(name)).ok()?;
     Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -14,7 +14,7 @@ pub fn kernel_version() -> String {
     ["kernel/osrelease", "kernel/version"].map(|name| kernel_setting(name).unwrap_or_default()).join(" ")
 }
 
-/// Returns the path of a setting; settings of modules do not belong to a namespace.
+/// Returns the path of a kernel setting's file. Settings of modules are not specific to a network namespace.
 pub fn setting_path(name: &str) -> String {
     if name.starts_with("module/") { format!("/sys/{name}") } else { format!("/proc/sys/{name}") }
 }

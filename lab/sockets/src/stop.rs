@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use hol_base::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// A stop signal: once raised, it is readable by every run that has it.
+/// A stop signal. Once it has been raised, its file descriptor is readable in every run that has it.
 #[derive(Debug)]
 pub struct StopSignal(OwnedFd);
 
@@ -16,13 +16,13 @@ impl StopSignal {
         Ok(Self(eventfd(0, EventfdFlags::CLOEXEC)?))
     }
 
-    /// Stops the runs that have this signal, including those not yet started.
+    /// Raises the signal, which stops all runs that have it, even those that have not started yet.
     pub fn raise(&self) -> io::Result<()> {
         rustix::io::write(&self.0, &1u64.to_ne_bytes())?;
         Ok(())
     }
 
-    /// Waits until the time has passed or the signal is raised.
+    /// Waits until `time` has passed or the signal is raised.
     pub fn wait(&self, time: Duration) -> io::Result<()> {
         const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
         let nanos = time.as_nanos();

@@ -14,26 +14,26 @@ use crate::host_addresses::AddressChange;
 use crate::receive_timestamps::TimestampedReader;
 use crate::transceiver::{ConnectionFault, SendOutcome, SenderState, SocketEvent, Transceiver};
 
-/// One end of a byte stream with framed messages.
+/// One end of a connection with framed messages over a byte stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     socket: Socket,
     framer: Framer,
-    /// Octets of the current message that the kernel has accepted, if it has not accepted all.
+    /// Octets of the current message that the kernel has accepted; 0 once it has accepted the whole message.
     accepted_octets: usize,
-    /// Messages waiting for the kernel, if it sends in batches.
+    /// Messages that wait to be sent together; `None` if each message is sent at once.
     batch: Option<MessageBatch>,
     /// Reads from the socket, with the kernel's receive timestamps if they are enabled.
     reader: TimestampedReader,
 }
 
-/// Messages that are sent together.
+/// Messages that are sent with one system call.
 #[derive(Debug, Default)]
 struct MessageBatch {
     octets: Vec<u8>,
-    /// Whether the kernel did not accept all of the batch.
+    /// Whether the kernel has accepted only a part of the batch.
     is_blocked: bool,
-    /// Whether nothing follows the batch.
+    /// Whether sending ends after this batch.
     is_last: bool,
 }
 
@@ -41,11 +41,11 @@ struct MessageBatch {
 #[derive(Debug)]
 pub(crate) struct Connection<K> {
     pub(crate) stream: Stream,
-    /// Properties specific to the kind of socket.
+    /// What is specific to the kind of socket.
     pub(crate) kind: K,
 }
 
-/// The differences between kinds of stream sockets, as in [`Transceiver`].
+/// What differs between the kinds of stream sockets (TCP, MPTCP, UNIX); the methods are those of [`Transceiver`].
 pub(crate) trait StreamKind {
     fn opened(&self, _socket: &Socket) -> Result<(), ConnectionFault> {
         Ok(())
@@ -110,8 +110,8 @@ impl<K: StreamKind> Transceiver for Connection<K> {
 }
 
 impl Stream {
-    /// Wraps a socket that is, or will be, open. With `is_batching` it holds messages back until [`Self::send_all`];
-    /// with `reports_receive_time` it reports when the kernel received the data that it reads.
+    /// Wraps a socket that is, or will be, connected. With `is_batching` it holds messages back until
+    /// [`Self::send_all`]; with `reports_receive_time` it reports when the kernel received the data that it reads.
     pub(crate) fn new(
         socket: Socket,
         framing_fn: FramingFn,
@@ -139,17 +139,17 @@ impl Stream {
         sent
     }
 
-    /// Sends everything held back, as far as there is room.
+    /// Sends all messages that were held back, as far as the send buffer has room.
     fn send_all(&mut self) -> io::Result<()> {
         self.batch.as_mut().map_or(Ok(()), |batch| batch.send(&self.socket))
     }
 
-    /// Returns whether messages that were held back wait for room.
+    /// Returns whether messages that were held back wait for room in the send buffer.
     fn waits_for_room(&self) -> bool {
         self.batch.as_ref().is_some_and(|batch| batch.is_blocked)
     }
 
-    /// Closes for sending, after everything held back.
+    /// Closes the connection for sending after all messages that were held back have been sent.
     fn shutdown(&mut self) -> io::Result<()> {
         match &mut self.batch {
             None => self.socket.shutdown(Shutdown::Write),
@@ -160,7 +160,7 @@ impl Stream {
         }
     }
 
-    /// Reads once from the socket.
+    /// Reads once from the socket, and passes the messages that are complete now to `take`.
     fn receive(
         &mut self,
         buffer: &mut [u8],
@@ -180,7 +180,7 @@ impl Stream {
 }
 
 impl MessageBatch {
-    /// Maximum number of octets sent at once.
+    /// A batch is sent once it has this many octets, even before [`Stream::send_all`].
     const MAX_WRITE: usize = 1 << 14;
 
     fn push(&mut self, socket: &Socket, message: &[u8]) -> io::Result<SendOutcome> {
@@ -205,7 +205,7 @@ impl MessageBatch {
     }
 }
 
-/// Sends octets; returns how many the kernel accepted, and whether that is all.
+/// Sends octets; returns how many the kernel accepted, and whether it accepted all of them.
 fn send(socket: &Socket, octets: &[u8]) -> (usize, io::Result<SendOutcome>) {
     let mut taken = 0;
     while taken < octets.len() {
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns both ends of a connection; `is_batching` applies to the first one.
+    /// Returns both ends of a connection; `is_batching` applies to the first end.
     fn pair(is_batching: bool) -> (Stream, Socket) {
         let workload: WorkloadSpec = toml::from_str("kind = 'oneway'").unwrap();
         let (own, peer) = Socket::pair(socket2::Domain::UNIX, socket2::Type::STREAM, None).unwrap();

@@ -24,9 +24,9 @@ pub(crate) struct Tcp {
     pub(crate) family: SocketProtocol,
     pub(crate) config: hol_tcp::Config,
     pub(crate) framing_fn: FramingFn,
-    /// Whether waiting messages are sent together.
+    /// Whether messages that become due together are sent with one system call.
     pub(crate) is_batching: bool,
-    /// Whether the kernel reports receive times.
+    /// Whether the kernel reports when it received data.
     pub(crate) reports_receive_time: bool,
 }
 
@@ -37,7 +37,7 @@ impl Tcp {
         protocol: Protocol::TCP,
         cure: "use a kernel with IPv4",
     };
-    /// Backlog of a listener, more than any number of parallel connections.
+    /// Backlog of a listener, which is larger than any number of parallel connections.
     pub(crate) const BACKLOG: i32 = 1024;
 
     /// Sets the options of a bound socket; accepted sockets inherit them.
@@ -110,18 +110,19 @@ const fn to_std(time: Duration) -> std::time::Duration {
     std::time::Duration::from_nanos(time.as_nanos())
 }
 
-/// The specifics of TCP.
+/// How TCP differs from other stream sockets.
 #[derive(Debug)]
 struct Kind {
     /// Whether the connection ends if its local address is removed.
     ends_if_address_is_removed: bool,
-    /// Whether its congestion control paces; otherwise the pacing rate has no meaning.
+    /// Whether the congestion control paces; otherwise the kernel's pacing rate has no meaning.
     is_paced: bool,
 }
 
 impl StreamKind for Kind {
-    /// Ends the connection if its address was removed, which Linux leaves to the owner of the socket. Closing the
-    /// socket with RST, which cannot leave the host, frees its state at once.
+    /// Fails if the connection's local address was removed, because Linux leaves it to the application to end such a
+    /// connection. The socket is then closed with a RST, which cannot leave the host but frees the connection's state
+    /// at once.
     fn change_address(&self, socket: &Socket, change: AddressChange) -> Result<(), ConnectionFault> {
         let own = socket.local_addr()?.as_socket().map(|own| own.ip());
         if !self.ends_if_address_is_removed || own.map(AddressChange::Removed) != Some(change) {
@@ -148,13 +149,13 @@ impl StreamKind for Kind {
     }
 }
 
-/// Octets of `struct tcp_info` that are used.
+/// Length of the part of `struct tcp_info` that is used, in octets.
 pub(crate) const INFO_LENGTH: usize = 160;
 
-/// Returns a sender's state in `struct tcp_info` and its retransmissions; `None` if it has not sent data.
-/// linux/tcp.h
+/// Returns the state of the sender and the number of retransmissions from `struct tcp_info`; `None` if it has not sent
+/// data. linux/tcp.h
 pub(crate) fn sender_state(info: &[u8], peer: IpAddr, is_paced: bool) -> Option<(PathState, u64)> {
-    /// TCP_INFINITE_SSTHRESH, include/net/tcp.h
+    /// The value of ssthresh that means "infinite": TCP_INFINITE_SSTHRESH, include/net/tcp.h
     const INFINITE: u32 = 0x7fff_ffff;
     const DATA_SEGMENTS_OUT: usize = 156;
     let at = |offset| u32_at(info, offset);
@@ -186,7 +187,7 @@ pub(crate) fn info_counts(info: &[u8]) -> SocketCounters {
 mod tests {
     use super::*;
 
-    /// Returns a `struct tcp_info` with numbers of 32 bits at these offsets.
+    /// Returns a `struct tcp_info` with these 32-bit numbers, each at its offset.
     fn info(numbers: &[(usize, u32)]) -> Vec<u8> {
         let mut info = vec![0; INFO_LENGTH];
         for (at, number) in numbers {

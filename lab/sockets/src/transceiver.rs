@@ -17,8 +17,8 @@ use crate::ip_options::unspecified;
 
 /// Opens the sockets of a protocol.
 pub(crate) trait Opener {
-    /// Returns the address on which the server listens. It is `server`, with a new port if its port is 0 and
-    /// the kernel cannot choose one.
+    /// Returns the address on which the server listens: `server`, with a new port if its port is 0 and the kernel
+    /// cannot choose one.
     fn server_address(&self, server: &EndAddresses) -> EndAddresses {
         server.clone()
     }
@@ -26,19 +26,20 @@ pub(crate) trait Opener {
     /// Opens a listening socket at an address of the server.
     fn listen(&self, server: &EndAddresses) -> Result<Socket, SocketsError>;
 
-    /// Opens a socket that connects to the server; it becomes writable when connected.
+    /// Opens a socket that connects to the server; the socket becomes writable when it is connected.
     fn connect(&self, client: &EndAddresses, server: &EndAddresses) -> Result<Socket, SocketsError>;
 
     /// Creates the transceiver of a socket that is, or will be, connected to `peer`.
     fn transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver>;
 
-    /// Creates the transceiver of a server's socket that serves only this client.
+    /// Creates the transceiver of a server's socket that serves only the client `peer`.
     fn dedicated_transceiver(&self, socket: Socket, peer: &EndAddresses) -> Box<dyn Transceiver> {
         self.transceiver(socket, peer)
     }
 
-    /// Accepts the next connection; also returns its source, if it has an address. `client` has the addresses of the
-    /// client. If the client `moves`, only the source address is used, because the client may lack the others.
+    /// Accepts the next connection; also returns its source address, if it has one. `client` has the addresses of the
+    /// client. If the client `moves`, only the source address is used, because the client may not have the other
+    /// addresses.
     fn accept(
         &self,
         listener: &Socket,
@@ -54,22 +55,22 @@ pub(crate) trait Opener {
         Ok((peer, self.transceiver(socket, &client)))
     }
 
-    /// Returns whether the thread must be in the server's network namespace to accept.
+    /// Returns whether the calling thread must be in the server's network namespace to accept a connection.
     fn accepts_in_server_network(&self) -> bool {
         false
     }
 
-    /// Returns whether a server accepts connections; otherwise it has a socket for each client.
+    /// Returns whether a server accepts connections from a listening socket; otherwise it has one socket per client.
     fn accepts(&self) -> bool {
         true
     }
 
-    /// Returns whether transceivers have their own timers, because the kernel has none for them.
+    /// Returns whether transceivers have timers of their own, because the transport runs outside the kernel.
     fn has_timers(&self) -> bool {
         false
     }
 
-    /// Returns the secrets that decrypt the packets so far, as lines of a TLS key log.
+    /// Returns the secrets with which the packets sent so far can be decrypted, as lines of a TLS key log.
     fn secrets(&self) -> String {
         String::new()
     }
@@ -77,21 +78,20 @@ pub(crate) trait Opener {
 
 /// One end of a connection, which sends and receives messages.
 pub(crate) trait Transceiver {
-    /// Returns the socket to watch.
+    /// Returns the socket whose readiness the event loop watches.
     fn socket(&self) -> &Socket;
 
-    /// Returns whether the connection is open once its socket is writable; otherwise it reports its opening
-    /// as an event.
+    /// Returns whether the connection is open once its socket is writable; otherwise an event reports its opening.
     fn is_open_when_writable(&self) -> bool {
         true
     }
 
-    /// Returns the kernel's pending error.
+    /// Returns and clears the error that the kernel has recorded for the socket (SO_ERROR).
     fn error(&self) -> io::Result<Option<io::Error>> {
         self.socket().take_error()
     }
 
-    /// Handles the opening of the connection, before the first message.
+    /// Prepares the connection after it has opened, before the first message is sent.
     fn opened(&mut self) -> Result<(), ConnectionFault> {
         Ok(())
     }
@@ -99,13 +99,13 @@ pub(crate) trait Transceiver {
     /// Sends a message. After the result `WouldBlock`, the same message must be sent again before any other.
     fn send(&mut self, message: &Outgoing, now: Time) -> io::Result<SendOutcome>;
 
-    /// Sends the messages that were held back to share packets; called when the application has nothing more to send
+    /// Sends the messages that were held back to share packets. Called when the application has nothing more to send
     /// now.
     fn send_all(&mut self, _now: Time) -> io::Result<()> {
         Ok(())
     }
 
-    /// Reads once and passes what is now complete to `take`. `buffer` is scratch space.
+    /// Reads once from the socket and passes the messages that are complete now to `take`. `buffer` is scratch space.
     fn receive(
         &mut self,
         buffer: &mut [u8],
@@ -113,22 +113,22 @@ pub(crate) trait Transceiver {
         take: &mut dyn FnMut(SocketEvent),
     ) -> Result<(), ConnectionFault>;
 
-    /// Adds a datagram that arrived before the socket existed, to be read first.
+    /// Adds a datagram that arrived before the socket existed; it is read before all others.
     fn handle_early_datagram(&mut self, _octets: Bytes, _ecn: Ecn) {
         unreachable!("a kernel socket is accepted before datagrams arrive");
     }
 
-    /// Ends the sending direction.
+    /// Closes the connection for sending.
     fn shutdown(&mut self, _now: Time) -> io::Result<()> {
         self.socket().shutdown(Shutdown::Write)
     }
 
-    /// Returns the time of the next timer.
+    /// Returns when the transceiver's next timer expires.
     fn due(&self) -> Time {
         Time::MAX
     }
 
-    /// Handles the connection's timer, or new room in its socket.
+    /// Handles the expiry of the connection's timer, or new room in its socket's send buffer.
     fn handle_timer(
         &mut self,
         _now: Time,
@@ -137,37 +137,38 @@ pub(crate) trait Transceiver {
         Ok(())
     }
 
-    /// Returns whether accepted data wait for room in the socket.
+    /// Returns whether data accepted from the application wait for room in the socket's send buffer.
     fn waits_for_room(&self) -> bool {
         false
     }
 
-    /// Sets whether the application reads; returns whether the socket must be read even if the application does not.
+    /// Sets whether the application reads. Returns whether the socket must be read even if the application does not
+    /// read.
     fn set_reading(&mut self, _reads: bool, _now: Time) -> bool {
         false
     }
 
-    /// Returns whether the transceiver reports its opening, deliveries and end as events; otherwise these follow from
-    /// the state of its socket.
+    /// Returns whether the transceiver reports the opening of the connection, deliveries and its end as events;
+    /// otherwise the state of the socket shows them.
     fn reports_events(&self) -> bool {
         false
     }
 
-    /// Returns whether the transport has ended but must still answer its peer.
+    /// Returns whether the connection has ended but this end must still answer its peer.
     fn lingers(&self) -> bool {
         false
     }
 
-    /// Handles an added or removed address of the host.
+    /// Handles the addition or removal of an address of the host.
     fn change_address(&mut self, _: AddressChange) -> Result<(), ConnectionFault> {
         Ok(())
     }
 
-    /// Returns what the kernel has counted for the connection.
+    /// Returns the packet counters of the connection.
     fn counts(&self) -> SocketCounters;
 
-    /// Returns the state of the connection as a sender, as far as the kernel reports it. `None` if it has
-    /// sent no data or has no congestion control.
+    /// Returns the state of the connection's sender, as far as the kernel reports it. `None` if it has sent no data or
+    /// has no congestion control.
     fn sending(&self) -> Option<SenderState> {
         None
     }
@@ -176,7 +177,7 @@ pub(crate) trait Transceiver {
 /// The state of a connection's sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SenderState {
-    /// State of each path, by address of the peer.
+    /// State of the path to each address of the peer.
     pub(crate) paths: Vec<PathState>,
     /// Number of data segments or DATA chunks retransmitted so far.
     pub(crate) retransmissions: u64,
@@ -185,28 +186,28 @@ pub(crate) struct SenderState {
 /// The result of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendOutcome {
-    /// The kernel accepted the whole message.
+    /// The kernel has accepted the whole message.
     Complete,
-    /// The send buffer is full.
+    /// The kernel has not accepted the whole message, because the send buffer is full.
     WouldBlock,
 }
 
-/// What has happened on a socket.
+/// An event on a socket.
 #[derive(Debug)]
 pub(crate) enum SocketEvent {
-    /// The following messages arrived at this time of the wall clock, in ns since 1970; `None`: unknown.
+    /// The messages reported next arrived at this time of the wall clock, in ns since 1970; `None` if unknown.
     ReceivedAt(Option<u64>),
-    /// A message, and its stream.
+    /// A message has arrived: its stream and its payload.
     Message(u16, Bytes),
-    /// An association is up, with its number on a one-to-many socket.
+    /// An association has been established. Its number is 0 unless the socket is one-to-many.
     Up(u32),
-    /// A path of an association changed.
+    /// The status of the path to this address of the peer has changed.
     Path(IpAddr, PathStatus),
-    /// Octets of a message that may be incomplete.
+    /// Octets of a message have arrived, but the message may be incomplete.
     Part,
-    /// There is room for messages again.
+    /// The socket accepts messages again.
     Writable,
-    /// The peer sends no more data.
+    /// The peer has closed the connection for sending.
     PeerClosed,
     /// Both ends have closed the connection.
     Closed,
@@ -215,21 +216,21 @@ pub(crate) enum SocketEvent {
 /// Why a connection cannot continue.
 #[derive(Debug)]
 pub(crate) enum ConnectionFault {
-    /// An error of the kernel.
+    /// The kernel returned an error.
     Kernel(io::Error),
-    /// An error of the protocol, in the terms of the RFC.
+    /// The protocol failed, for this reason in the terms of the RFC.
     Protocol(&'static str),
-    /// The peer sends no more data, which is not a fault if the connection is being closed.
+    /// The peer has closed the connection for sending, which is not a fault while the connection is being closed.
     PeerClosed,
 }
 
 impl ConnectionFault {
-    /// Returns whether the operation would only have blocked.
+    /// Returns whether the fault only means that the operation would have blocked.
     pub(crate) fn is_would_block(&self) -> bool {
         matches!(self, Self::Kernel(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Returns the reason in the terms of the RFC.
+    /// Returns the reason of the fault in the terms of the RFC.
     pub(crate) fn reason(&self) -> &'static str {
         match self {
             Self::Protocol(reason) => reason,
@@ -263,13 +264,13 @@ impl From<FramingError> for ConnectionFault {
     }
 }
 
-/// A protocol, with its names in the kernel and for people.
+/// A transport protocol: its name for people and its numbers in the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SocketProtocol {
     pub(crate) name: &'static str,
     pub(crate) kind: Type,
     pub(crate) protocol: socket2::Protocol,
-    /// The remedy if the kernel lacks the protocol.
+    /// What a user can do if the kernel lacks the protocol.
     pub(crate) cure: &'static str,
 }
 
@@ -279,7 +280,7 @@ impl SocketProtocol {
         self.socket_at(SocketAddr::new(site.addresses[0], site.port))
     }
 
-    /// Opens a socket for any address of an end.
+    /// Opens a socket bound to the wildcard address, or to the end's address if it has only one.
     pub(crate) fn open_wildcard_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
         let address = match site.addresses[..] {
             [only] => only,
@@ -316,7 +317,7 @@ impl SocketProtocol {
     }
 }
 
-/// Checks the result of a non-blocking connect, which may still be in progress.
+/// Checks the result of a non-blocking `connect`, which may still be in progress.
 pub(crate) fn check_connecting(
     connecting: io::Result<()>,
     server: &EndAddresses,
@@ -329,7 +330,7 @@ pub(crate) fn check_connecting(
     }
 }
 
-/// Returns the first address of an end with its port.
+/// Returns the first address of an end, together with its port.
 pub(crate) fn address(site: &EndAddresses) -> SockAddr {
     SocketAddr::new(site.addresses[0], site.port).into()
 }
@@ -340,12 +341,12 @@ pub(crate) fn own_port(socket: &Socket) -> Result<u16, SocketsError> {
     Ok(address.as_socket().as_ref().map_or(0, SocketAddr::port))
 }
 
-/// Returns a function that adds the attempted operation to an error of the kernel.
+/// Returns a function that adds the name of the failed operation to an error of the kernel.
 pub(crate) fn failed_to(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SocketsError {
     move |source| SocketsError::Refused { doing: doing.into(), source }
 }
 
-/// Converts the result of a send that accepts the whole message or nothing.
+/// Converts the result of a system call that accepts either the whole message or nothing.
 pub(crate) fn complete_or_blocked(result: io::Result<usize>) -> io::Result<SendOutcome> {
     match result {
         Ok(_) => Ok(SendOutcome::Complete),

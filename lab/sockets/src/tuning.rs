@@ -18,7 +18,7 @@ use toml::Value;
 use crate::error::Unsupported;
 use crate::udp::Udp;
 
-/// A setting of a network namespace, or of a module, which is shared by all namespaces.
+/// A setting of a network namespace, or of a kernel module (which all namespaces share).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
     /// Name of the setting below `/proc/sys`, such as `net/ipv4/tcp_sack`, or for a module below `/sys`,
@@ -28,45 +28,45 @@ pub struct Sysctl {
     pub value: String,
 }
 
-/// SCTP's default `send_buffer`: `net.core.wmem_default`.
+/// The default of SCTP's option `send_buffer`, in octets: that of `net.core.wmem_default`.
 pub(crate) const SCTP_SEND_BUFFER: u64 = 212_992;
-/// SCTP's default `receive_buffer`: half of `net.core.rmem_default`.
+/// The default of SCTP's option `receive_buffer`, in octets: half of that of `net.core.rmem_default`.
 pub(crate) const SCTP_RECEIVE_BUFFER: u64 = 106_496;
-/// The buffers of TCP, whose sizes Linux chooses for a machine with plenty of memory: the settings, and the options
-/// with their default and maximum.
+/// The settings of TCP's buffers, each with the options for its default and its maximum. Linux derives the initial
+/// values from the host's memory; here they are those of a host with plenty of memory.
 const BUFFER_SYSCTLS: [(&str, [&str; 2]); 2] = [
     ("net/ipv4/tcp_rmem", ["receive_buffer", "receive_buffer_max"]),
     ("net/ipv4/tcp_wmem", ["send_buffer", "send_buffer_max"]),
 ];
-/// Minimum buffer size in these sysctls: a page.
+/// The minimum in the settings of TCP's buffers, in octets: a page.
 const MIN_BUFFER: &str = "4096";
 /// The first version of Linux in which RACK alone detects losses, whatever `net.ipv4.tcp_recovery` is.
 const ONLY_RACK_VERSION: [u32; 2] = [7, 3];
-/// The first Linux with accurate ECN, `include/net/tcp_ecn.h`.
+/// The first version of Linux with accurate ECN, `include/net/tcp_ecn.h`.
 const ACCURATE_ECN_VERSION: [u32; 2] = [7, 0];
 /// The longest delay of a SACK. RFC 9260 section 6.2.
 const LONGEST_SACK_DELAY: Duration = Duration::from_millis(500);
 
-/// Linux's longest idle time before keepalive probes, and longest interval between them: MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL,
-/// include/net/tcp.h.
+/// The maximum in Linux of the idle time before keepalive probes, and of the interval between them: MAX_TCP_KEEPIDLE
+/// and MAX_TCP_KEEPINTVL, include/net/tcp.h.
 const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
 
-/// Linux's largest number of keepalive probes: MAX_TCP_KEEPCNT, include/net/tcp.h.
+/// The maximum number of keepalive probes in Linux: MAX_TCP_KEEPCNT, include/net/tcp.h.
 const MAX_PROBES: u32 = 127;
 
 /// How an option is passed to the kernel.
 #[derive(Clone, Copy)]
 enum SettingMethod {
-    /// By a socket option.
+    /// The option is a socket option.
     Socket,
-    /// By a socket option in whole ms.
+    /// The option is a socket option in whole milliseconds.
     Milliseconds,
-    /// By a socket option in whole s, up to [`LONGEST_KEEPALIVE`].
+    /// The option is a socket option in whole seconds, at most [`LONGEST_KEEPALIVE`].
     Seconds,
-    /// By a setting of the namespace, always.
+    /// The option is a setting of the network namespace, which is always set.
     Sysctl(&'static str, fn(&Value) -> Option<String>),
-    /// By a namespace setting that kernels before this version lack; therefore it is only set if the value is not the
-    /// default.
+    /// The option is a setting of the network namespace that kernels before this version lack; so it is set only if the
+    /// value is not the default.
     NewSysctl(&'static str, [u32; 2], fn(&Value) -> Option<String>),
     /// The option cannot be set, for this reason.
     Fixed(&'static str),
@@ -84,11 +84,11 @@ const AUTOTUNING_REASON: &str =
 const MPTCP_REASON: &str =
     "MPTCP's sockets do not have this option (net/mptcp/sockopt.c mptcp_setsockopt_sol_tcp); remove it";
 
-/// The socket options of TCP that MPTCP does not pass to its subflows.
+/// Options of TCP that cannot be set for MPTCP, because MPTCP's sockets reject them.
 const MPTCP_OPTIONS: &[(&str, SettingMethod)] =
     &[("mss", Fixed(MPTCP_REASON)), ("user_timeout", Fixed(MPTCP_REASON))];
 
-/// The options of TCP, and of MPTCP's subflows except those in [`MPTCP_OPTIONS`].
+/// How each option of TCP is passed to the kernel; MPTCP passes its options likewise, except [`MPTCP_OPTIONS`].
 #[rustfmt::skip]
 const TCP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("mss", Socket),
@@ -135,7 +135,7 @@ const TCP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("one_segment_per_ack", Fixed(BUILT_IN)),
     ("byte_counting", Fixed(BUILT_IN)),
     ("grows_when_full", Fixed(BUILT_IN)),
-    ("hystart", Fixed("the module tcp_cubic has one such parameter for all namespaces; remove the option")),
+    ("hystart", Fixed("this parameter of the module tcp_cubic applies to all network namespaces; remove the option")),
     ("cwnd_validation", Fixed(BUILT_IN)),
     ("slow_start_after_idle", Setting("net/ipv4/tcp_slow_start_after_idle", flag)),
     ("recovery", Setting("net/ipv4/tcp_recovery", recovery)),
@@ -171,7 +171,7 @@ const TCP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("keepalive_probes", Socket),
 ];
 
-/// The options of SCTP.
+/// How each option of SCTP is passed to the kernel.
 #[rustfmt::skip]
 const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("streams", Socket),
@@ -258,7 +258,7 @@ const SCTP_OPTIONS: &[(&str, SettingMethod)] = &[
     ("valid_cookie_life", Milliseconds),
 ];
 
-/// The options that userspace transports cannot set, because they concern the layers below.
+/// The options that cannot be set for transports in userspace, because they concern lower layers.
 const USERSPACE_OPTIONS: &[(&str, SettingMethod)] = &[
     ("wakeup", Fixed("the kernel decides when a program wakes up; remove the option or use the model world")),
     (
@@ -317,9 +317,9 @@ fn nanoseconds(value: &Value) -> Option<String> {
     Some(duration(value)?.as_nanos().to_string())
 }
 
-/// Returns the settings that a transport needs in the namespaces of both ends before [`run`](crate::run),
-/// including defaults. An option that the kernel of release `kernel` does not support is an error. A kernel
-/// without one of the settings is older than the option.
+/// Returns the kernel settings, including defaults, that a transport needs in the namespaces of both ends before
+/// [`run`](crate::run). Returns an error for an option that Linux `kernel` (a release) does not support. A kernel that
+/// lacks one of the settings is too old for the option.
 pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let is_of_a_kernel =
         !matches!(transport.kind(), ProtocolKind::Udp | ProtocolKind::Unix) && !transport.is_userspace();
@@ -346,8 +346,7 @@ pub fn sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, U
     Ok(settings)
 }
 
-/// Returns the settings of [`sysctls`] that options request explicitly, without the settings that the protocol always
-/// needs.
+/// Returns the settings of [`sysctls`] that differ from those of the protocol without options.
 pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<Sysctl>, Unsupported> {
     let stack_only =
         transport.kind().name().parse().expect("a protocol without options is a valid transport");
@@ -355,7 +354,8 @@ pub fn requested_sysctls(transport: &TransportSpec, kernel: &str) -> Result<Vec<
     Ok(sysctls(transport, kernel)?.into_iter().filter(|setting| !stack_only.contains(setting)).collect())
 }
 
-/// Returns the value of `tcp_ecn` for accurate ECN: 3 requests it, 4 only accepts it and requests classic ECN, 5 only accepts it.
+/// Returns the setting `tcp_ecn` for accurate ECN; `None` without accurate ECN. The value 3 requests it, 4 accepts it
+/// but requests classic ECN, 5 only accepts it.
 fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
     let (Protocol::Tcp { config, .. } | Protocol::Mptcp { config, .. }) = transport.protocol() else {
         return None;
@@ -369,7 +369,7 @@ fn accurate_ecn(transport: &TransportSpec) -> Option<Sysctl> {
     Some(Sysctl { name: "net/ipv4/tcp_ecn", value: value.to_owned() })
 }
 
-/// Rejects contradictory combinations of options.
+/// Returns an error if options contradict each other.
 fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported> {
     let refuse = |key: &str, why| Err(unsupported(key, &transport.option_values()[key], why));
     if transport.is_userspace() && transport.has_no_checksums() {
@@ -381,7 +381,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
             if config.rto_min != config.rto_variance_floor {
                 return refuse(
                     "rto_min",
-                    "in Linux this is also the minimum of the RTO's variance term; set rto_variance_floor to the same value",
+                    "in Linux rto_min is also the minimum of the RTO's variance term; set rto_variance_floor to the same value",
                 );
             }
             if config.recovery != LossDetection::Rack && linux_version(kernel) >= ONLY_RACK_VERSION {
@@ -417,7 +417,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
                 );
             }
             if config.sack_delay > LONGEST_SACK_DELAY {
-                return refuse("sack_delay", "the maximum is 500ms (RFC 9260 section 6.2); lower it");
+                return refuse("sack_delay", "the maximum is 500ms (RFC 9260 section 6.2); lower sack_delay");
             }
             if let Reliability::Lifetime(time) = reliability
                 && (time.is_zero() || !is_whole_ms(*time))
@@ -433,7 +433,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
         Protocol::Quic { config, .. } if config.handshake_flight < Tls::MIN_FLIGHT => {
             return refuse(
                 "handshake_flight",
-                "a flight with a certificate has at least 600 octets; raise it",
+                "a flight with a certificate has at least 600 octets; raise handshake_flight",
             );
         }
         _ => {}
@@ -441,7 +441,7 @@ fn check_use(transport: &TransportSpec, kernel: &str) -> Result<(), Unsupported>
     Ok(())
 }
 
-/// Returns an error for a workload that sockets of Linux cannot run over this transport.
+/// Returns an error for a workload that cannot run over this transport with Linux's sockets.
 pub fn check_workload(transport: &TransportSpec, workload: &WorkloadSpec) -> Result<(), Unsupported> {
     let is_one_to_one = matches!(transport.protocol(), Protocol::Sctp { socket: SocketStyle::OneToOne, .. });
     if is_one_to_one && workload.kind.workload().is_early() {
@@ -474,13 +474,14 @@ pub fn check_workload(transport: &TransportSpec, workload: &WorkloadSpec) -> Res
     }
 }
 
-/// Returns whether a message is longer than the send buffer of a kernel SCTP socket; false without such a socket.
+/// Returns whether a message is longer than the send buffer of a kernel SCTP socket; false for other transports.
 fn is_longer_than_buffer(transport: &TransportSpec, size: u64) -> bool {
     let Protocol::Sctp { socket, config, .. } = transport.protocol() else { return false };
     *socket != SocketStyle::Own && size > config.send_buffer.0
 }
 
-/// Returns the settings of hosts, beyond the options of an endpoint; `own` is the transport with the kernel's own stack.
+/// Returns the settings of a host that do not belong to one endpoint, such as the sizes of TCP's buffers. `own` is the
+/// transport with the kernel's own stack.
 fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     let set = |name, value: &str| Sysctl { name, value: value.to_owned() };
     let mut settings = Vec::new();
@@ -508,8 +509,8 @@ fn host_sysctls(transport: &TransportSpec, own: &TransportSpec) -> Vec<Sysctl> {
     settings
 }
 
-/// Returns the namespace setting that an option needs, or `None`; an error if the kernel does not support the option.
-/// `is_usual` is whether the value is the default.
+/// Returns the setting of the network namespace that an option needs; `None` if it needs none. Returns an error if the
+/// kernel does not support the option. `is_usual` says whether `value` is the default.
 fn setting(
     key: &str,
     value: &Value,
@@ -561,12 +562,12 @@ fn method(transport: &TransportSpec, key: &str) -> SettingMethod {
     own.iter().chain(table).find(|(known, _)| *known == key).map_or(otherwise, |(_, method)| *method)
 }
 
-/// Returns the transport with its stack and without other options.
+/// Returns the transport with only its option `stack`.
 fn stack_only(transport: &TransportSpec) -> TransportSpec {
     with_stack(transport, transport.stack())
 }
 
-/// Returns the transport with this `stack` and without other options.
+/// Returns the transport with only the option `stack`, set to `stack`.
 fn with_stack(transport: &TransportSpec, stack: &str) -> TransportSpec {
     let stack_only = format!("{}:stack={stack}", transport.kind().name()).parse();
     stack_only.expect("a protocol without options is a valid transport")
@@ -585,7 +586,7 @@ mod tests {
         found.map(|setting| setting.value)
     }
 
-    /// Worlds refuse these before a guest starts.
+    /// These workloads are refused before a guest starts.
     #[test]
     fn workloads_that_sockets_cannot_run_are_refused() {
         let refused = |transport: &str, workload: &str| {

@@ -21,14 +21,14 @@ use crate::turns::read_up_to;
 /// Opens pairs of UDP sockets, each connected to the other.
 #[derive(Debug)]
 pub(crate) struct Udp {
-    /// Number of datagrams read per turn.
+    /// Maximum number of datagrams read in a turn of the event loop.
     pub(crate) reads: usize,
-    /// Whether the kernel reports receive times.
+    /// Whether the kernel reports when it received datagrams.
     pub(crate) reports_receive_time: bool,
 }
 
 impl Udp {
-    /// Maximum number of octets of a message: an IPv4 packet without its headers.
+    /// Maximum number of octets of a message: the longest IPv4 packet without its headers.
     pub(crate) const MAX_MESSAGE: u64 = 65_507;
 
     fn open_socket(&self, site: &EndAddresses) -> Result<Socket, SocketsError> {
@@ -65,16 +65,16 @@ impl Opener for Udp {
     }
 }
 
-/// One end of a pair of sockets.
+/// One end of a pair of connected UDP sockets.
 #[derive(Debug)]
 struct Messages {
     socket: Socket,
     reads: usize,
     reader: TimestampedReader,
-    /// Datagrams that arrived before the socket existed.
+    /// Datagrams that arrived before the socket existed; they are read first.
     early_datagrams: VecDeque<Bytes>,
-    /// The first octets of received messages, which identify them in every workload: the network may
-    /// duplicate a datagram, but an application expects it once.
+    /// The first 8 octets of each received message, which identify it in every workload. They serve to drop duplicates
+    /// of datagrams, which an application does not expect.
     received: BTreeSet<[u8; 8]>,
     counts: SocketCounters,
 }

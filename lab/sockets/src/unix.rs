@@ -16,12 +16,12 @@ use crate::transceiver::{self, ConnectionFault, Opener, Transceiver, failed_to};
 #[derive(Debug)]
 pub(crate) struct Unix {
     pub(crate) framing_fn: FramingFn,
-    /// Whether waiting messages are sent together.
+    /// Whether messages that become due together are sent with one system call.
     pub(crate) is_batching: bool,
 }
 
-/// Returns an abstract name, which exists as long as its socket: unix(7). It is unique per network namespace
-/// and process, since both ends are in this process.
+/// Returns an abstract socket name, which exists as long as its socket (unix(7)). It is unique within the process and
+/// the network namespace, which suffices because both ends are in this process.
 fn name(server: &EndAddresses) -> io::Result<SockAddr> {
     SockAddr::unix(format!("\0headofline-{}-{}", process::id(), server.port))
 }
@@ -67,7 +67,7 @@ impl Opener for Unix {
     }
 }
 
-/// The specifics of UNIX sockets.
+/// How UNIX sockets differ from other stream sockets.
 #[derive(Debug)]
 struct Kind;
 
@@ -77,7 +77,7 @@ impl StreamKind for Kind {
         peer.map(|_| ()).map_err(|_| ConnectionFault::Protocol("connection refused"))
     }
 
-    /// Returns zero, because the kernel has no counters.
+    /// Returns zeros, because the kernel has no counters for UNIX sockets.
     fn counts(&self, _: &Socket) -> SocketCounters {
         SocketCounters::default()
     }

@@ -30,12 +30,12 @@ pub(crate) struct UserspaceSctp {
     /// Whether messages are sent unordered.
     unordered: bool,
     reliability: Reliability,
-    /// Whether several datagrams are sent or read at a time.
+    /// Whether several datagrams are sent or read by one system call.
     is_batching: bool,
 }
 
 impl UserspaceSctp {
-    /// Length of the UDP header in octets, by which SCTP packets must be shorter. RFC 6951 section 5.6.
+    /// Length of the UDP header in octets, by which the path MTU for SCTP packets is reduced. RFC 6951 section 5.6.
     const UDP_HEADER: u64 = 8;
 
     /// Creates the opener of associations.
@@ -88,24 +88,24 @@ impl over_udp::UserspaceTransport for UserspaceSctp {
         self.is_batching
     }
 
-    /// Returns true: messages wait until all have been sent, so that the endpoint can bundle them.
+    /// Returns true, because messages are held back until all have been offered, so that the endpoint can bundle them.
     fn defers_sending(&self) -> bool {
         true
     }
 }
 
-/// One end of an association of userspace SCTP.
+/// One end of an association of SCTP in userspace.
 #[derive(Debug)]
 pub(crate) struct Association {
     endpoint: Endpoint,
     local: Address,
     remote: Address,
-    /// Delivery options of messages without their own delivery options.
+    /// Delivery options for messages that have none of their own.
     default_options: DeliveryOptions,
-    /// The association answers for this long after its end, because a peer that lost the SHUTDOWN COMPLETE
+    /// Time for which the association still answers after its end, because a peer that lost the SHUTDOWN COMPLETE
     /// repeats its SHUTDOWN ACK. RFC 9260 section 8.4, rule 5.
     linger: Duration,
-    /// The end of that time.
+    /// When the association stops answering after its end; `None` before its end and afterwards.
     answers_until: Option<Time>,
 }
 

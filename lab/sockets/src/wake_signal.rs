@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// A wake-up signal; the file is readable from the signal until it is cleared.
+/// A signal that wakes a run. Its file descriptor is readable from when the signal is set until it is cleared.
 #[derive(Debug, Clone)]
 pub struct WakeSignal(Arc<OwnedFd>);
 

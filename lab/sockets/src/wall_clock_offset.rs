@@ -6,14 +6,14 @@ use crate::clock::{monotonic, wall_clock};
 /// A lower and an upper bound of the offset of the wall clock from the monotonic clock, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WallClockOffset {
-    /// The lower bound, in ns.
+    /// Lower bound of the wall clock's offset from the monotonic clock, in ns.
     min: i64,
-    /// The upper bound, in ns.
+    /// Upper bound of the wall clock's offset from the monotonic clock, in ns.
     max: i64,
 }
 
 impl WallClockOffset {
-    /// Number of readings; the fastest is used.
+    /// Number of readings of the clocks; only the fastest is used.
     const CLOCK_READINGS: usize = 8;
 
     /// Reads both clocks several times and returns the fastest reading.
@@ -23,18 +23,19 @@ impl WallClockOffset {
         readings.min_by_key(|one| one.max - one.min).expect("CLOCK_READINGS is above zero")
     }
 
-    /// Creates the bounds from a reading of the wall clock between two readings of the monotonic clock.
+    /// Derives the bounds from a reading of the wall clock between two readings of the monotonic clock, in ns.
     fn between(before: u64, wall_clock: u64, after: u64) -> Self {
         let ahead = |of: u64| wall_clock as i64 - of as i64;
         Self { min: ahead(after), max: ahead(before) }
     }
 
-    /// Converts a wall-clock time to the monotonic clock; `None` before the zero of that clock.
+    /// Converts a wall-clock time to the monotonic clock, both in ns; `None` for a time before the monotonic clock's
+    /// zero.
     pub(crate) fn to_monotonic(self, shown: u64) -> Option<u64> {
         shown.checked_add_signed(-self.min.midpoint(self.max))
     }
 
-    /// Returns whether the wall clock was set between two readings, whose bounds then disagree.
+    /// Returns whether the wall clock was set between these two measurements: their bounds exclude each other.
     pub(crate) fn was_set(self, other: Self) -> bool {
         self.max < other.min || other.max < self.min
     }

@@ -8,7 +8,8 @@ use crate::quantity::positive;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
-/// The application that an agent gets if a script makes the agent itself send, as with `$tcp send 2048`.
+/// The class and pattern of the application that an agent gets if a script calls a send command of the agent itself,
+/// such as `$tcp send 2048`.
 const FTP_APPLICATION: (&str, Kind) = ("Application/FTP", Kind::Greedy);
 
 impl Simulator<'_> {
@@ -29,7 +30,7 @@ impl Simulator<'_> {
             ("select_ca" | "select_cc", [name]) => self.choose_congestion(index, name),
             ("listen", []) => Ok(String::new()),
             ("trace" | "tracevar" | "attach" | "attach-trace" | "monitor" | "add-var-trace", _) => {
-                self.ignore(words, "it only draws or records")
+                self.ignore(words, "the command only draws or records")
             }
             ("print" | "port" | "eventtrace", _) => Ok(MEASURED_VALUE.to_owned()),
             _ => self.unknown(method.at, format!("{:?} is not a supported command of an agent", method.text)),
@@ -51,7 +52,7 @@ impl Simulator<'_> {
             if !COUNTER_ATTRIBUTES.contains(&name.text.as_str()) {
                 self.traffic.agents[index].attributes.insert(name.text.clone(), value.clone());
             }
-            self.ignore(words, "it only marks packets in traces, or counts them")?;
+            self.ignore(words, "the attribute only marks packets in traces, or counts them")?;
             return Ok(value.text.clone());
         }
         if self.is_emulab {
@@ -59,7 +60,7 @@ impl Simulator<'_> {
         }
         if self.has_begun() {
             let problem =
-                format!("{:?} of an agent cannot change during a run here; set it before $ns run", name.text);
+                format!("hol cannot change {:?} of an agent during a run; set it before $ns run", name.text);
             return self.unknown(name.at, problem);
         }
         let agent = &mut self.traffic.agents[index];
@@ -84,8 +85,8 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Notes that an agent sends. FullTcp draws a random number before its first packet: tcp/tcp-full.cc,
-    /// `FullTcpAgent::advance_bytes`.
+    /// Notes that an agent sends. FullTcp draws a random number before its first packet (tcp/tcp-full.cc,
+    /// `FullTcpAgent::advance_bytes`).
     pub(crate) fn note_sending(&mut self, agent: usize) {
         let own = &mut self.traffic.agents[agent];
         let draws = own.is_full_tcp() && !own.is_open && !self.is_emulab;
@@ -95,8 +96,9 @@ impl Simulator<'_> {
         }
     }
 
-    /// Executes `$tcp advanceby 100` or `$ftp producemore 100`, which send this number of packets from now on. The
-    /// number of `advance` and `produce` includes all packets since the beginning.
+    /// Executes `$tcp advanceby 100` or `$ftp producemore 100`, which send this number of additional packets from now
+    /// on. The argument of `advance` and `produce` instead is the total number of packets since the start of the
+    /// script.
     pub(crate) fn produce(
         &mut self,
         agent: usize,
@@ -131,7 +133,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Returns the first application of an agent that satisfies the condition, or a new one.
+    /// Returns the first application of an agent that satisfies the condition, or a new application.
     fn application_over(
         &mut self,
         agent: usize,
@@ -180,7 +182,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Executes `attach-agent` of the simulator.
+    /// Executes `$ns attach-agent $node $agent`, which attaches an agent to a node.
     pub(crate) fn attach(&mut self, node: &Word, agent: &Word) -> Outcome {
         let (node, index) = (self.node(node)?, self.agent_of(agent)?);
         let has_begun = self.has_begun();
@@ -192,7 +194,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Executes `connect` of the simulator.
+    /// Executes `$ns connect $one $other`, which connects two agents.
     pub(crate) fn connect(&mut self, one: &Word, other: &Word) -> Outcome {
         let ends = [(one, other), (other, one)];
         for (own, peer) in ends {

@@ -12,7 +12,7 @@ use crate::ns_defaults::{default_of, defaults};
 use crate::quantity::{any_number, positive, seconds, switch, whole_number};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 
-/// An agent: an end of a flow.
+/// An agent of ns: one end of a flow.
 #[derive(Debug)]
 pub(crate) struct Agent {
     /// Position in the script at which the agent is created.
@@ -20,7 +20,7 @@ pub(crate) struct Agent {
     name: &'static str,
     pub class: Class,
     pub node: Option<usize>,
-    /// Index of the agent to which this one is connected.
+    /// Index of the agent to which this agent is connected.
     pub peer: Option<usize>,
     /// When the agent was detached from its node.
     pub detached: Option<Duration>,
@@ -31,23 +31,23 @@ pub(crate) struct Agent {
     pub is_open: bool,
 }
 
-/// The behaviour of an agent's class.
+/// The kind of an agent, which follows from its class in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// TCP: the options of hol's transport, and whether the agent is ns's Tahoe, which hol lacks.
+    /// A TCP sender: the options of hol's transport, and whether the agent is ns's Tahoe, which hol lacks.
     Tcp {
         options: &'static str,
         is_tahoe: bool,
     },
     Sctp,
     Udp,
-    /// A sink, which only receives; TCP's sinks may delay acknowledgements.
+    /// A sink, which only receives. TCP's sinks may delay acknowledgments.
     Sink {
         delays: bool,
     },
 }
 
-/// Agents by class.
+/// The names of ns's classes of agents, and the kind of each.
 const AGENTS: [(&str, Class); 17] = [
     ("Agent/TCP", Class::Tcp { options: "sack=false", is_tahoe: true }),
     ("Agent/TCP/Reno", Class::Tcp { options: "sack=false", is_tahoe: false }),
@@ -68,7 +68,8 @@ const AGENTS: [(&str, Class); 17] = [
     ("Agent/LossMonitor", Class::Sink { delays: false }),
 ];
 
-/// Attributes that mark packets for traces and pictures, or that only report.
+/// Attributes of agents that have no effect on packets: they label packets for traces and animations, or are only
+/// output.
 pub(crate) const ATTRIBUTES_WITHOUT_EFFECT: [&str; 14] = [
     "fid_",
     "flowid_",
@@ -86,12 +87,12 @@ pub(crate) const ATTRIBUTES_WITHOUT_EFFECT: [&str; 14] = [
     "nlost_",
 ];
 
-/// Octets of the longest IP packet without the headers of IP and TCP.
+/// Length of the data in the longest IP packet with headers of IP and TCP, in octets.
 const LONGEST_PACKET: u64 = 65_535 - 40;
-/// Octets of data in a chunk of ns's SCTP: `dataChunkSize_`, or `mtu_` with the headers of IP and SCTP, without
-/// the chunk's header. sctp/sctp.cc, `SctpAgent::Reset`.
+/// Octets of data in a chunk of ns's SCTP: its `dataChunkSize_`, or its `mtu_` if that is smaller with the headers of
+/// IP and SCTP, less the chunk's header. sctp/sctp.cc, `SctpAgent::Reset`.
 const SCTP_DATA: u64 = 1452;
-/// The largest buffer that a transport takes, in octets.
+/// The largest buffer that hol's transports support, in octets.
 const LARGEST_BUFFER: u64 = 1_000_000_000_000;
 /// The largest shift of the Window Scale option. RFC 7323 section 2.3.
 const LARGEST_WINDOW_SCALE: u32 = 14;
@@ -99,10 +100,10 @@ const LARGEST_WINDOW_SCALE: u32 = 14;
 /// Attributes of TCP that hol supports, except for the size of a packet.
 const TCP_ATTRIBUTES: [&str; 6] = ["window_", "windowInit_", "maxcwnd_", "minrto_", "ecn_", "timestamps_"];
 
-/// Counters, which ns increases during a run, so they do not keep the values that a script sets.
+/// Attributes that ns uses as counters: it increases them during a run, so a value that a script sets does not last.
 pub(crate) const COUNTER_ATTRIBUTES: [&str; 3] = ["bytes_", "npkts_", "nlost_"];
 
-/// Returns whether a variable of an agent is one of ns; others are a script's own.
+/// Returns whether a variable of an agent is an attribute in ns; all other variables are the script's own.
 pub(crate) fn is_attribute(name: &str) -> bool {
     static KNOWN_ATTRIBUTES: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
         defaults().filter(|(class, ..)| class.starts_with("Agent")).map(|(_, known, _)| known).collect()
@@ -133,8 +134,8 @@ impl Agent {
         self.name
     }
 
-    /// Returns how many random numbers ns draws when it makes such an agent: `boot_time_` in
-    /// `TcpAgent::reset`.
+    /// Returns how many random numbers ns draws when it creates an agent of this class (for `boot_time_` in
+    /// `TcpAgent::reset`).
     pub fn random_draws(&self) -> u32 {
         match self.class {
             Class::Tcp { .. } if self.is_full_tcp() => 2,
@@ -143,18 +144,18 @@ impl Agent {
         }
     }
 
-    /// Returns whether the agent is TCP with a handshake, which counts octets instead of packets: ns 2.35,
-    /// tcp/tcp-full.cc.
+    /// Returns whether the agent's class is FullTcp, which has a handshake and counts octets instead of packets. ns
+    /// 2.35, tcp/tcp-full.cc.
     pub fn is_full_tcp(&self) -> bool {
         self.name.contains("FullTcp")
     }
 
-    /// Returns the attribute with the octets of a packet.
+    /// Returns the name of the attribute that sets the size of a packet, in octets.
     fn packet_attribute(&self) -> &'static str {
         if self.is_full_tcp() { "segsize_" } else { "packetSize_" }
     }
 
-    /// Returns whether hol supports an attribute with any value.
+    /// Returns whether hol supports all values of an attribute of this agent.
     fn reads(&self, name: &str) -> bool {
         match self.class {
             // The flow's path decides whether it suffices.
@@ -174,7 +175,7 @@ impl Agent {
             || self.is_silent()
     }
 
-    /// Returns whether the agent receives without sending any reply.
+    /// Returns whether the agent receives packets without sending any reply.
     pub fn is_silent(&self) -> bool {
         matches!(self.name, "Agent/Null" | "Agent/LossMonitor")
     }
@@ -188,7 +189,7 @@ impl Agent {
         self.attributes.get(name).map_or_else(|| read(&usual()), read)
     }
 
-    /// Returns the size of a packet in octets: for TCP and SCTP without headers, for UDP the whole packet.
+    /// Returns the size of a packet in octets: without headers for TCP and SCTP, with headers for UDP.
     pub fn packet(&self) -> Result<u64, WordError> {
         if self.class == Class::Sctp {
             return Ok(SCTP_DATA);
@@ -203,7 +204,7 @@ impl Agent {
         Ok(octets)
     }
 
-    /// Returns how many octets Telnet writes at a time: `size_` of its agent. apps/telnet.cc.
+    /// Returns how many octets Telnet writes at a time: the agent's attribute `size_`. apps/telnet.cc.
     pub fn write_size(&self) -> Result<u64, WordError> {
         match self.class {
             _ if self.is_full_tcp() => {
@@ -228,7 +229,7 @@ impl Agent {
             Class::Sink { .. } => {
                 return error_at(
                     self.at,
-                    "this agent only receives; attach the application to the other one",
+                    "this agent only receives; attach the application to the sending agent",
                 );
             }
             Class::Tcp { .. } if is_emulab => return Ok((format!("tcp:cc={}", self.congestion), None)),
@@ -289,7 +290,7 @@ impl Agent {
                 let class = self.name();
                 let problem = match usual {
                     Some(MEASURED_VALUE) => {
-                        format!("{name:?} of {class} is a result of the run, which a script cannot set here")
+                        format!("{name:?} of {class} is a result of the run; a script cannot set it")
                     }
                     Some(usual) => {
                         format!("{name:?} of {class} changes what is sent; hol supports only {usual}")
@@ -306,8 +307,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns an error if the packets of the agent cannot pass this number of links. Each link lowers their
-    /// TTL, and drops those with a TTL of 0. ns 2.35, common/ttl.cc.
+    /// Returns an error if packets of the agent would be dropped on a path with this number of links, because each link
+    /// decrements their TTL (ns 2.35, common/ttl.cc).
     pub fn check_ttl(&self, links: usize) -> Result<(), WordError> {
         let ttl: f64 = self.number("ttl_", any_number)?;
         if self.is_silent() || ttl > links as f64 {
@@ -320,14 +321,13 @@ impl Agent {
         error_at(at, problem)
     }
 
-    /// Returns whether the agent is Tahoe, which returns to slow start after each loss; no transport here
-    /// does.
+    /// Returns whether the agent is Tahoe, which returns to slow start after each loss; hol has no such transport.
     pub const fn is_tahoe(&self) -> bool {
         matches!(self.class, Class::Tcp { is_tahoe: true, .. })
     }
 }
 
-/// Returns whether two texts have the same value as a number or as a switch.
+/// Returns whether two texts of attributes mean the same number or the same switch (on or off).
 fn is_same(one: &str, other: &str) -> bool {
     let number = |text: &str| match text {
         "true" => Some(1.0),
@@ -343,7 +343,7 @@ fn is_same(one: &str, other: &str) -> bool {
         || time(one).is_some() && time(one) == time(other)
 }
 
-/// Returns a whole number of packets to send.
+/// Parses a whole number of packets to send.
 pub(crate) fn packets(word: &Word) -> Result<u64, WordError> {
     whole_number(word)
 }

@@ -15,31 +15,31 @@ use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at};
 pub(crate) struct Application {
     /// Position in the script at which the application is created.
     pub at: usize,
-    /// The class in ns.
+    /// The class of the application in ns.
     pub class: &'static str,
     /// Whether the application sends as fast as the transport accepts data.
     pub greedy: bool,
     /// Index of the agent to which the application is attached.
     pub agent: Option<usize>,
-    /// Octets of a packet.
+    /// The size of a packet in octets.
     pub size: u64,
     /// The rate in bit/s.
     pub rate: f64,
-    /// Interval between packets, an attribute of Emulab; ns has a rate instead.
+    /// Interval between packets, an attribute that only Emulab has; ns has a rate instead.
     pub interval: Option<Duration>,
     /// Number of packets after which the application stops.
     pub max_packets: Option<u64>,
-    /// When the application started sending, if it sends now.
+    /// When the application started to send; `None` if it does not send now.
     pub running_since: Option<Duration>,
-    /// Whether `running_since` is the time of a change of attributes, not of a start.
+    /// Whether `running_since` is the time at which an attribute changed, not the time of a start.
     continues: bool,
-    /// The periods that have ended.
+    /// The periods of sending that have ended.
     pub periods: Vec<SendingPeriod>,
-    /// The packets that commands of the script send: `produce`, `send`.
+    /// The packets that commands of the script request, such as `produce` and `send`.
     pub produced: Vec<ScriptedPackets>,
-    /// The number of all packets in `produced`.
+    /// The sum of the numbers of packets in `produced`.
     pub produced_packets: u64,
-    /// The bursts of the application, if its times are random.
+    /// The bursts of an application that sends at random times.
     pub bursts: Option<Bursts>,
 }
 
@@ -50,15 +50,16 @@ pub(crate) struct SendingPeriod {
     pub start: Duration,
     /// When the period ends; `None` if the script never stops the application.
     pub stop: Option<Duration>,
-    /// Octets of a packet.
+    /// The size of a packet in octets.
     pub size: u64,
-    /// The time between packets.
+    /// The time between packets in this period.
     pub interval: Duration,
-    /// The interval as ns counts it, in seconds.
+    /// The time between packets in seconds, computed as ns computes it.
     exact_interval: f64,
     /// The number of packets that CBR sends in this period.
     pub packets: u64,
-    /// Whether the application continues the previous period without a restart.
+    /// Whether the application continued from the previous period without a restart, because only its attributes
+    /// changed.
     continues: bool,
 }
 
@@ -67,26 +68,26 @@ pub(crate) struct SendingPeriod {
 pub(crate) struct ScriptedPackets {
     /// When the script requests the packets.
     pub at: Duration,
-    /// Number of packets.
+    /// Number of packets that the script requests.
     pub count: u64,
     /// Octets of each packet; `None`: the packet size of the agent.
     pub octets: Option<u64>,
 }
 
-/// The pattern in which an application sends.
+/// The pattern in which an application of a script sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Greedy,
-    /// Only the packets that the script requests.
+    /// The application sends only the packets that commands of the script request.
     Counted,
     Constant,
     Random(Pattern),
 }
 
-/// The class under which packets of `$udp send` are listed.
+/// The class that hol's messages name as the source of packets of `$udp send`.
 pub(crate) const WRITER_CLASS: &str = "Application";
 
-/// Applications by class: each with the name in hol's messages and the sending pattern.
+/// Classes of applications in ns, each with the name in hol's messages and the sending pattern.
 pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
     ("Application/FTP", "Application/FTP", Kind::Greedy),
     ("Source/FTP", "Source/FTP", Kind::Greedy),
@@ -104,7 +105,7 @@ pub(crate) const APPLICATIONS: [(&str, &str, Kind); 10] = [
     ("Source/Telnet", "Application/Telnet", Kind::Random(Pattern::Telnet)),
 ];
 
-/// Variables of applications in ns; all other variables are the script's own.
+/// Attributes of applications in ns; all other variables of an application are the script's own.
 pub(crate) const ATTRIBUTES: [&str; 17] = [
     "agent_",
     "burst_time_",
@@ -136,7 +137,7 @@ impl Simulator<'_> {
         self.add(Object::Application(self.traffic.applications.len() - 1))
     }
 
-    /// Executes `$tcp attach-app FTP` or `$tcp attach-source FTP`.
+    /// Executes `$tcp attach-app FTP` or `$tcp attach-source FTP`, which create an application over an agent.
     pub(crate) fn attach_kind(&mut self, agent: usize, method: &str, kind: &Word) -> Outcome {
         let prefix = if method == "attach-app" { "Application" } else { "Source" };
         let class = Word { text: format!("{prefix}/{}", kind.text), ..kind.clone() };
@@ -150,7 +151,7 @@ impl Simulator<'_> {
         Ok(object)
     }
 
-    /// Executes `$udp attach-traffic $cbr`.
+    /// Executes `$udp attach-traffic $cbr`, which attaches an application to an agent.
     pub(crate) fn attach_traffic(&mut self, agent: usize, traffic: &Word) -> Outcome {
         let Some(Object::Application(index)) = self.object(&traffic.text) else {
             return error_at(
@@ -264,7 +265,7 @@ impl Simulator<'_> {
                 return Ok(value.text.clone());
             }
             "type_" | "fid_" | "class_" | "flags_" | "prio_" | "dst_" => {
-                return self.ignore(words, "it only marks packets for traces");
+                return self.ignore(words, "the attribute only marks packets in traces");
             }
             "random_" | "maxpkts_"
                 if application.is_cbr() && (is_running || !application.periods.is_empty()) =>
@@ -336,7 +337,8 @@ impl Simulator<'_> {
 }
 
 impl Application {
-    /// Creates an application with ns's defaults. If its class has no size or rate, the value here is never used.
+    /// Creates an application with ns's default attributes. A class without a size or rate never uses the values set
+    /// here.
     fn new(at: usize, class: &'static str, kind: Kind) -> Self {
         let bursts = match kind {
             Kind::Random(pattern) => Some(Bursts::new(pattern, class)),
@@ -367,7 +369,7 @@ impl Application {
         }
     }
 
-    /// Returns the maximum number of packets that a source with random times sends.
+    /// Returns the maximum number of packets of an application that sends at random times.
     pub(crate) fn max_packets(&self) -> u64 {
         self.max_packets.unwrap_or(u64::MAX)
     }
@@ -382,7 +384,7 @@ impl Application {
         }
     }
 
-    /// Adds packets that the script requests.
+    /// Adds packets that a command of the script requests.
     pub(crate) fn produce(&mut self, produced: ScriptedPackets) {
         self.produced_packets = self.produced_packets.saturating_add(produced.count);
         self.produced.push(produced);
@@ -414,8 +416,8 @@ impl Application {
         first.or(self.produced.first().map(|own| own.at))
     }
 
-    /// Returns the periods in which the application sends, at most until `end`; `None` if it never stops.
-    /// Subtracts the packets that have to be counted one by one from the limit `countable`.
+    /// Returns the periods in which the application sends, which end at `end` at the latest; `None` if it never stops.
+    /// Packets that must be counted one by one are subtracted from the limit `countable`.
     pub(crate) fn sending_periods(
         &self,
         end: Option<Duration>,
@@ -450,8 +452,9 @@ impl Application {
     }
 }
 
-/// Counts the packets of CBR, of which at most `max` are sent. Adds up the intervals in floating point, as ns does:
-/// with a packet every 10 ms, the packet that is due at 4 s may therefore be sent before a stop at 4 s.
+/// Sets the number of packets that CBR sends in each period; the sum over all periods is at most `max`. Adds up the
+/// intervals in floating point, as ns does: with a packet every 10 ms, the packet that is due at 4 s may therefore be
+/// sent before a stop at 4 s.
 fn count_packets(periods: &mut [SendingPeriod], max: Option<u64>, countable: &mut u64) {
     let (mut next, mut left) = (None, max.unwrap_or(u64::MAX));
     for period in periods {

@@ -7,7 +7,7 @@ use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word};
 use crate::unsupported;
 
-/// Variables of `Node` in ns; all other variables are the script's own.
+/// Attributes of `Node` in ns; all other variables of a node are the script's own.
 const NODE_ATTRIBUTES: [&str; 15] = [
     "id_",
     "address_",
@@ -26,7 +26,7 @@ const NODE_ATTRIBUTES: [&str; 15] = [
     "Z_",
 ];
 
-/// Variables of `Simulator` in ns; all other variables are the script's own.
+/// Attributes of `Simulator` in ns; all other variables of a simulator are the script's own.
 const SIMULATOR_ATTRIBUTES: [&str; 12] = [
     "nullAgent_",
     "Node_",
@@ -42,7 +42,7 @@ const SIMULATOR_ATTRIBUTES: [&str; 12] = [
     "EnableMcast_",
 ];
 
-/// Settings of the classes `Node` and `Simulator` without effect on routes or packets.
+/// Settings of the classes `Node` and `Simulator` that have no effect on routes or packets.
 const IDLE_ATTRIBUTES: [&str; 6] = [
     "enable-module VC",
     "disable-module VC",
@@ -52,12 +52,12 @@ const IDLE_ATTRIBUTES: [&str; 6] = [
     "set eventTraceAll_",
 ];
 
-/// Why a script with several routes of the same length is rejected.
+/// The error for a script in which there are several routes of the same length.
 const MULTIPATH_PROBLEM: &str =
     "\"multiPath_\": a flow of hol takes one route; packets are not spread over several";
 
 impl Simulator<'_> {
-    /// Returns whether a variable of an object is one of ns's own.
+    /// Returns whether a variable of an object is an attribute in ns; all other variables are the script's own.
     pub(crate) fn has_attribute(&self, object: Object, name: &str) -> bool {
         match object {
             Object::Node(_) => NODE_ATTRIBUTES.contains(&name),
@@ -71,7 +71,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns whether the variable is `maxpkts_` of an object for which ns does not read it: it does so only for CBR
+    /// Returns whether the variable is `maxpkts_` of an object for which ns ignores it. ns reads it only for CBR
     /// (cbr_traffic.cc) and the older Source/FTP (ns-source.tcl).
     fn is_unread_limit(&self, object: Object, name: &str) -> bool {
         name == "maxpkts_" && !matches!(self.class_name(object), "Application/Traffic/CBR" | "Source/FTP")
@@ -97,14 +97,13 @@ impl Simulator<'_> {
         }
     }
 
-    /// Executes `$node set attribute value`.
+    /// Executes `$node set attribute value`, which sets an attribute of a node.
     pub(crate) fn set_node_attribute(&mut self, attribute: &Word, words: &[Word]) -> Outcome {
         match attribute.text.as_str() {
-            "X_" | "Y_" | "Z_" => self.ignore(words, "it is the position of a node in drawings"),
+            "X_" | "Y_" | "Z_" => self.ignore(words, "the attribute is the position of a node in drawings"),
             "multiPath_" => Ok(self.set_multipath(attribute, &words[words.len() - 1])),
             name => {
-                let problem =
-                    format!("{name:?} of a node is a part of ns itself, which a script cannot set here");
+                let problem = format!("{name:?} of a node is a part of ns itself; hol cannot set it");
                 self.unknown(attribute.at, problem)
             }
         }
@@ -117,7 +116,7 @@ impl Simulator<'_> {
         value.text.clone()
     }
 
-    /// Executes `$ns set attribute`.
+    /// Executes `$ns set attribute`, which returns an attribute of the simulator.
     pub(crate) fn simulator_attribute(&mut self, attribute: &Word) -> Outcome {
         let ends = attribute.text.strip_prefix("link_(").and_then(|ends| ends.strip_suffix(')'));
         let Some((from, to)) = ends.and_then(|ends| ends.split_once(':')) else {
@@ -156,11 +155,11 @@ impl Simulator<'_> {
         }
         let is_idle =
             IDLE_ATTRIBUTES.contains(&command.as_str()) || IDLE_ATTRIBUTES.contains(&method.text.as_str());
-        is_idle.then(|| self.ignore(words, "it concerns the internals of ns"))
+        is_idle.then(|| self.ignore(words, "the command only changes internals of ns"))
     }
 }
 
-/// Returns the value of a node's attribute, as a script reads it.
+/// Returns the value of a node's attribute in the form that a script reads.
 pub(crate) fn node_attribute(node: usize, attribute: &str) -> String {
     match attribute {
         "id_" | "address_" => node.to_string(),

@@ -6,13 +6,13 @@ use crate::ns_defaults::{default_of, nearest_default};
 use crate::simulator::{ENTRY_OCTETS, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError};
 
-/// The values that a script gives to classes, by class and attribute.
+/// The default attributes that a script sets for classes, by class and attribute.
 #[derive(Debug, Default)]
 pub(crate) struct Defaults(BTreeMap<String, BTreeMap<String, Word>>);
 
 impl Defaults {
-    /// Returns the defaults of an object of a class. A default of the class itself takes precedence over one of its
-    /// superclasses, and so does an ns default of a nearer class.
+    /// Returns the defaults that the script sets for objects of a class. A default of the class takes precedence over
+    /// those of its superclasses; ns's own default of a nearer class does, too.
     fn for_class(&self, class: &str) -> BTreeMap<String, Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]);
         let above = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?)));
@@ -23,7 +23,7 @@ impl Defaults {
         own.map(|(_, name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Returns one of the defaults of an object of a class.
+    /// Returns the default that the script sets for one attribute of objects of a class.
     fn get(&self, class: &str, attribute: &str) -> Option<&Word> {
         let ends = class.match_indices('/').map(|(end, _)| end).chain([class.len()]).rev();
         let mut values = ends.filter_map(|end| Some((end, self.0.get(&class[..end])?.get(attribute)?)));
@@ -32,11 +32,11 @@ impl Defaults {
     }
 }
 
-/// Classes whose attributes a script may set: when the attributes are read, or why they have no effect here.
+/// The effect of the attributes that a script sets for a class.
 enum Class {
-    /// Read when an object of the class, or of a subclass, is created.
+    /// The attributes are read when an object of the class, or of a subclass, is created.
     Read,
-    /// Without effect on any result here, for this reason.
+    /// The attributes have no effect on hol's results, for this reason.
     Ignored(&'static str),
 }
 
@@ -50,7 +50,7 @@ const CLASSES: [(&str, Class); 18] = [
     ("QueueMonitor", Class::Ignored("it only records")),
     ("Animator", Class::Ignored("it only draws")),
     ("DelayLink", Class::Ignored("links of hol keep the order of packets, and have a rate and a delay")),
-    ("AddrParams", Class::Ignored("addresses are chosen here")),
+    ("AddrParams", Class::Ignored("hol chooses the addresses")),
     ("LL", Class::Ignored("links of hol have no such layer")),
     ("Mac", Class::Ignored("LANs of hol have no such layer")),
     ("Channel", Class::Ignored("LANs of hol have no such layer")),
@@ -58,11 +58,12 @@ const CLASSES: [(&str, Class); 18] = [
     ("RandomVariable", Class::Read),
     ("Scheduler", Class::Ignored("how events are stored does not change results")),
     ("Scheduler/RealTime", Class::Ignored("how events are stored does not change results")),
-    ("Simulator", Class::Ignored("it concerns the internals of ns")),
+    ("Simulator", Class::Ignored("the command only changes internals of ns")),
 ];
 
 impl Simulator<'_> {
-    /// Returns the defaults of a new object of a class; the object keeps them if the class changes later.
+    /// Returns the attributes of a new object of a class. The object keeps them if the script later changes those of
+    /// the class.
     pub(crate) fn defaults_of(
         &mut self,
         class: &str,
@@ -76,7 +77,8 @@ impl Simulator<'_> {
         Ok(own)
     }
 
-    /// Executes `CLASS set attribute value`, or the form without the value; `None` for an unknown class.
+    /// Executes `CLASS set attribute value`, or `CLASS set attribute`, which returns the value; `None` for an unknown
+    /// class.
     pub(crate) fn class_attribute(&mut self, words: &[Word]) -> Option<Outcome> {
         let [class, set, attribute, value @ ..] = words else { return None };
         if set.text != "set" || value.len() > 1 {

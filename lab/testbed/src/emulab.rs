@@ -25,11 +25,11 @@ pub(crate) const COMMANDS: [(&str, &str); 15] = [
     ("tb-set-node-tarfiles", "tb-set-node-tarfiles $node /usr/local tools.tar"),
 ];
 
-/// The error for a command that changes a LAN for one of its members only.
+/// The error for a command that changes a LAN for only one of its members.
 const ONE_MEMBER: &str = "this changes the LAN for one node only, but a LAN of hol is the same for all its nodes; give the node its own link with $ns duplex-link";
 
 impl Simulator<'_> {
-    /// Executes one of [`COMMANDS`], whose syntax is `form`.
+    /// Executes one of [`COMMANDS`]; `form` is the syntax of the command.
     pub(crate) fn emulab(&mut self, words: &[Word], form: &str) -> Outcome {
         match (words[0].text.as_str(), &words[1..]) {
             ("tb-set-link-loss", [link, share]) => {

@@ -3,21 +3,21 @@
 use hol_base::QueueLimit;
 use hol_network::{Discipline, LinkId, Medium, RedSpec, Segment, Settings, Topology};
 
-/// A table with its title; the first row names the columns.
+/// A table with its title; its first row contains the names of the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmulabTable {
-    /// Title of the table, as in Emulab.
+    /// Title of the table, as in Emulab's output.
     pub title: &'static str,
-    /// Rows of cells; a row may end early.
+    /// The rows, each a list of cells; a row may have fewer cells than the first.
     pub rows: Vec<Vec<String>>,
 }
 
 /// Returns four tables of a network: the nodes with their addresses, the halves of links and LANs, their queues, and
 /// the links that carry packets.
 ///
-/// Emulab gives each member of a link or LAN two halves, to the switch and from it. Each half has half of the path's
-/// delay, and a loss so that both halves together have the path's loss. The link that carries packets has the whole
-/// delay and loss.
+/// Emulab gives each member of a link or LAN two halves: one to the switch and one from it. Each half has half of the
+/// path's delay, and a loss rate such that both halves together have the path's loss rate. The links that carry packets
+/// have the whole delay and loss.
 pub fn emulab_tables(topology: &Topology) -> [EmulabTable; 4] {
     [
         EmulabTable { title: "Virtual Node Info", rows: nodes(topology) },
@@ -37,7 +37,7 @@ fn nodes(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns two rows per member: outgoing and incoming.
+/// Returns the rows of the table of halves: for each member one for the outgoing and one for the incoming half.
 fn halves(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "IP/Mask", "Delay", "BW (Kbs)", "Loss Rate"])];
     for segment in topology.segments() {
@@ -94,7 +94,7 @@ fn queues(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// Formats a limit in slots (dummynet's packets) or in octets.
+/// Formats a queue limit in slots (packets, as dummynet counts) or in octets.
 fn format_limit(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Packets(packets) => format!("{packets}s"),
@@ -102,7 +102,7 @@ fn format_limit(limit: QueueLimit) -> String {
     }
 }
 
-/// Returns the links that carry packets: one per direction of a link, and one per LAN.
+/// Returns the rows of the table of links that carry packets: one per direction of a link, and one per LAN.
 fn lines(topology: &Topology) -> Vec<Vec<String>> {
     let mut rows = vec![row(["ID", "Member", "Line", "Delay", "BW (Kbs)", "PLR"])];
     let mut line = |segment: &Segment, member: &str, id: LinkId| {
@@ -124,7 +124,7 @@ fn lines(topology: &Topology) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the link away from a member and the link towards it; for a LAN, both are the same.
+/// Returns the link that leads away from a member and the link that leads to it. In a LAN they are the same.
 fn directions(medium: Medium, place: usize) -> [LinkId; 2] {
     match medium {
         Medium::Link { up, down } if place == 0 => [up, down],
@@ -137,7 +137,7 @@ fn settings(topology: &Topology, line: LinkId) -> &Settings {
     &topology.links()[usize::from(line.0)].settings
 }
 
-/// Returns the name `node:port` of a member; ports are counted from 0 in the order of the table.
+/// Returns the name of a member in the form `node:port`. Ports of a node are counted from 0, in the order of the table.
 fn member(topology: &Topology, segment: &Segment, place: usize) -> String {
     let id = segment.interfaces[place];
     let own = topology.interfaces()[usize::from(id.0)].node;

@@ -13,55 +13,55 @@ use crate::traffic::Traffic;
 /// The traffic from one application to another node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flow {
-    /// Where the script creates the application: `file:line`.
+    /// Position at which the script creates the application: `file:line`.
     pub place: String,
     /// The transport most similar to the agent's, such as `"tcp:cc=reno"`.
     pub transport: String,
-    /// Class of the agent, if the transport has all settings of that class.
+    /// Class of the agent; `None` unless the transport implements all settings of that class.
     pub label: Option<&'static str>,
     /// Node that sends.
     pub from: String,
     /// Node that receives.
     pub to: String,
-    /// Messages that are sent.
+    /// The messages that the flow sends.
     pub load: FlowLoad,
-    /// Start of the traffic, on the clock of the script.
+    /// Start of the traffic, in the time of the script.
     pub start: Duration,
-    /// End of the traffic, at the latest the end of the script.
+    /// End of the traffic in the time of the script, at the latest the end of the script.
     pub stop: Duration,
 }
 
 /// When an application sends, and how much.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FlowLoad {
-    /// FTP: as much as the transport takes.
+    /// FTP: the application sends as much as the transport accepts.
     Greedy {
         /// Octets of a packet, without its headers.
         size: u64,
-        /// Number of packets; `None`: as many as the time allows.
+        /// Number of packets; `None`: as many as possible until the flow stops.
         packets: Option<u64>,
     },
-    /// CBR: a packet of this many octets per interval.
+    /// CBR: the application sends a packet of a fixed size at fixed intervals.
     Every {
         /// Octets of a packet, without its headers.
         size: u64,
         /// Time between packets.
         interval: Duration,
-        /// Number of packets that are sent at once, because the agent divides a packet of the application.
+        /// Number of packets sent at each of the times: the agent may divide a packet of the application into several.
         at_once: u16,
-        /// Number of times when packets are sent.
+        /// Number of times at which packets are sent.
         times: u64,
     },
-    /// Packets at times that the script determines: the time of each packet since the start, and its octets
-    /// without headers. Examples are CBR that stops or changes and then continues, on/off sources, and
-    /// packets that commands of the script send.
+    /// Packets that are sent at the listed times: the time of each packet since the start of the flow, and its octets
+    /// without headers. Examples are CBR that stops or changes and then continues, on/off sources, and packets that
+    /// commands of the script send.
     Scripted(Vec<(Duration, u64)>),
 }
 
-/// Octets of the headers of IPv4 and UDP.
+/// Length of the headers of IPv4 and UDP, in octets.
 const UDP_HEADER_OCTETS: u64 = 28;
 
-/// Octets of the headers of IPv4 and TCP.
+/// Length of the headers of IPv4 and TCP, in octets.
 const TCP_HEADER_OCTETS: u64 = 40;
 
 /// Maximum number of packets of a scripted flow.
@@ -70,16 +70,16 @@ pub(crate) const MAX_SCRIPTED_PACKETS: usize = 100_000;
 /// Maximum number of packets of all scripted flows.
 const MAX_SCRIPTED_IN_TOTAL: usize = 1_000_000;
 
-/// Maximum number of packets of CBR that are counted one by one, as in ns.
+/// Maximum number of CBR packets that are counted with ns's floating-point arithmetic, one by one.
 const MAX_COUNTABLE: u64 = 10_000_000;
 
 /// Maximum number of packets into which an agent divides one write of an application.
 const MAX_AT_ONCE: u64 = 1000;
-/// Octets of the shortest message of a workload.
+/// Length of the shortest message of hol's workloads, in octets.
 const SHORTEST_MESSAGE: u64 = 8;
 
 impl Flow {
-    /// Returns the number of octets of the application's longest IP packet.
+    /// Returns the length of the application's longest IP packet, in octets.
     pub(crate) fn longest_packet(&self) -> u64 {
         match &self.load {
             _ if self.label.is_none() && self.transport != "udp" => 0,
@@ -96,8 +96,8 @@ impl Flow {
 }
 
 impl Traffic {
-    /// Returns the flows that start, in the order of their applications in the script. `topology` is the
-    /// topology of the script's network; `None` if there is no network.
+    /// Returns the flows of the applications that start, in the order of the script. `topology` is the topology of the
+    /// script's network; `None` if there is no network.
     pub fn flows(
         &self,
         network: &NetworkSpec,
@@ -163,7 +163,7 @@ impl Traffic {
         }
         if application.greedy && !application.produced.is_empty() && application.starts_itself() {
             return Err(wrong(
-                "this application sends both without end and a given number of packets; create another agent for one of them",
+                "this application sends an endless flow and also a given number of packets; create another agent for one of them",
             ));
         }
         let periods = application.sending_periods(self.end, countable).ok_or_else(|| {
@@ -214,7 +214,7 @@ fn path<'t>(topology: &'t Topology, from: &str, to: &str) -> Vec<&'t LinkDirecti
     ends.map(|(from, to)| topology.path(from, to)).unwrap_or_default()
 }
 
-/// Returns the number of links on a path that lower the TTL in ns; LANs do not.
+/// Returns the number of links on a path that decrement the TTL in ns; LANs do not.
 fn links_with_ttl(path: &[&LinkDirectionSettings]) -> usize {
     path.iter().filter(|link| !link.name.starts_with("lan/")).count()
 }
@@ -233,21 +233,21 @@ fn capacity(path: &[&LinkDirectionSettings]) -> u64 {
     ((delay * bits / 8.0) as u64).saturating_add(queues)
 }
 
-/// How an agent divides one write of an application into packets.
+/// How an agent divides a write of an application into packets.
 #[derive(Debug, Clone, Copy)]
 struct Division {
-    /// Maximum number of octets of a packet, with the headers that ns counts.
+    /// Maximum length of a packet in octets, including the headers that ns counts.
     max: u64,
-    /// Octets of the headers that ns counts.
+    /// Length of the headers that ns counts, in octets.
     headers: u64,
-    /// Whether the last packet has as many octets as the others.
+    /// Whether the last packet of a write is as long as the others.
     is_even: bool,
 }
 
 impl Division {
-    /// Returns how an agent divides a write: UDP into packets of its size and a shorter last one, TCP into packets of
-    /// its size only. ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`. FullTcp and SCTP count
-    /// octets.
+    /// Returns how an agent divides a write of an application: UDP into packets of its size and a shorter last one, TCP
+    /// into packets of its size only (ns 2.35, apps/udp.cc `UdpAgent::sendmsg`, tcp/tcp.cc `TcpAgent::sendmsg`).
+    /// FullTcp and SCTP count octets; their writes, and those on Emulab, are not divided here.
     fn of(agent: &Agent, is_emulab: bool) -> Result<Self, WordError> {
         let headers = if agent.class == Class::Udp { UDP_HEADER_OCTETS } else { 0 };
         let is_even = matches!(agent.class, Class::Tcp { .. }) && !agent.is_full_tcp() && !is_emulab;
@@ -261,12 +261,12 @@ impl Division {
         octets.div_ceil(self.max)
     }
 
-    /// Returns whether all packets for a write of this many octets are equally long.
+    /// Returns whether a write of this many octets is divided into packets of equal length.
     const fn is_uniform(self, octets: u64) -> bool {
         self.is_even || octets <= self.max || octets.is_multiple_of(self.max)
     }
 
-    /// Returns the size in octets of each packet for a write of this many octets, without headers.
+    /// Returns the length of each packet into which a write of this many octets is divided, in octets without headers.
     fn packets(self, octets: u64) -> impl Iterator<Item = u64> {
         let rest = Some(octets % self.max).filter(|rest| *rest > 0);
         let rest = rest.map(|rest| if self.is_even { self.max } else { rest });
@@ -275,7 +275,7 @@ impl Division {
     }
 }
 
-/// Returns the load that CBR or a random source offers over an agent.
+/// Returns the load of a CBR source or a random source that sends through an agent.
 fn paced_load(
     application: &Application,
     periods: &[SendingPeriod],
@@ -318,7 +318,8 @@ fn paced_load(
     Ok(FlowLoad::Scripted(packets.collect()))
 }
 
-/// Returns the load of packets that commands of the script send; a packet of the agent has `size` octets.
+/// Returns the load that consists of the packets requested by commands of the script; a packet of the agent has `size`
+/// octets.
 fn counted(application: &Application, size: u64, division: Division) -> Result<FlowLoad, WordError> {
     let all = &application.produced;
     check_writes(application.at, division, all.iter().filter_map(|own| own.octets))?;
@@ -337,7 +338,7 @@ fn counted(application: &Application, size: u64, division: Division) -> Result<F
     Ok(FlowLoad::Scripted(packets))
 }
 
-/// Returns the times and octets of CBR's writes to its agent; `None` if there are too many.
+/// Returns the time and the octets of each of CBR's writes to its agent; `None` if there are too many.
 fn writes_of(periods: &[SendingPeriod]) -> Option<Vec<(Duration, u64)>> {
     let mut writes = Vec::new();
     for period in periods {
@@ -350,7 +351,7 @@ fn writes_of(periods: &[SendingPeriod]) -> Option<Vec<(Duration, u64)>> {
     Some(writes)
 }
 
-/// Returns an error if hol cannot send one of these writes at once.
+/// Returns an error for a write that hol cannot send as one message.
 fn check_writes(
     at: usize,
     division: Division,

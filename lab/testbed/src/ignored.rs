@@ -4,7 +4,7 @@ use crate::script::IgnoredCommand;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at};
 
-/// Returns why a command has no effect; `None` for other commands.
+/// Returns why hol ignores a command; `None` for a command that it does not ignore.
 pub(crate) fn reason(command: &str) -> Option<&'static str> {
     IGNORED.iter().find(|(known, _)| *known == command).map(|(_, reason)| *reason)
 }
@@ -16,8 +16,8 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 const HOSTS_REASON: &str = "hosts are determined by the experiment's world";
 const SOFTWARE_REASON: &str = "the software of nodes is that of this machine, or a `root` of the experiment";
-const MACHINES_REASON: &str = "no machines are allocated";
-const SCREEN_REASON: &str = "it only draws or prints";
+const MACHINES_REASON: &str = "hol allocates no machines";
+const SCREEN_REASON: &str = "the command only draws or prints";
 
 const FILES_REASON: &str =
     "scripts cannot open files or start programs; hol trace --ns2 writes a trace of a run";
@@ -26,9 +26,9 @@ const IGNORED: [(&str, &str); 38] = [
     ("open", FILES_REASON),
     ("close", FILES_REASON),
     ("exec", FILES_REASON),
-    ("remove-all-packet-headers", "it concerns the internals of ns"),
-    ("add-packet-header", "it concerns the internals of ns"),
-    ("remove-packet-header", "it concerns the internals of ns"),
+    ("remove-all-packet-headers", "the command only changes internals of ns"),
+    ("add-packet-header", "the command only changes internals of ns"),
+    ("remove-packet-header", "the command only changes internals of ns"),
     ("puts", SCREEN_REASON),
     ("flush", SCREEN_REASON),
     ("tb-set-hardware", HOSTS_REASON),
@@ -59,15 +59,15 @@ const IGNORED: [(&str, &str); 38] = [
     ("tb-set-encapsulate", MACHINES_REASON),
     ("tb-set-link-encap", MACHINES_REASON),
     ("tb-set-vlink-emulation", MACHINES_REASON),
-    ("tb-set-netmask", "routes lead to single addresses"),
+    ("tb-set-netmask", "hol has routes to single addresses only"),
     ("tb-set-ip-routing", "routes are static, with the fewest hops"),
 ];
 
-/// Maximum number of errors reported together.
+/// Maximum number of unknown commands that are reported together.
 const MAX_UNKNOWN: usize = 50;
 
 impl Simulator<'_> {
-    /// Lists a command as ignored.
+    /// Adds a command to the list of ignored commands.
     pub(crate) fn ignore(&mut self, words: &[Word], reason: &'static str) -> Outcome {
         // A loop may execute the command several times.
         if !self.ignored_at.insert(words[0].at) {
@@ -81,7 +81,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Returns the text of a command, or only its first line if it has several.
+    /// Returns the text of a command for messages; of a command with several lines only the first.
     fn text_of(&self, words: &[Word]) -> &str {
         let (first, last) = (words[0].at, words[words.len() - 1].at);
         let text = self.sources.text_from(last);
@@ -95,7 +95,7 @@ impl Simulator<'_> {
         whole.get(..end).unwrap_or_default()
     }
 
-    /// Notes an error and continues, so that all errors are reported together.
+    /// Records an error and lets the script continue, so that all errors are reported together.
     pub(crate) fn unknown(&mut self, at: usize, problem: String) -> Outcome {
         if self.unknown.len() >= MAX_UNKNOWN {
             return error_at(at, problem);

@@ -10,12 +10,13 @@ use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{MEASURED_VALUE, Word, WordError, error_at, list_of};
 use crate::unsupported::UnsupportedFeature;
 
-/// Classes of the layers of a wired LAN.
+/// Classes of ns that stand for the layers of a wired LAN.
 const LAN_LAYERS: [&str; 8] =
     ["LL", "Queue/DropTail", "Mac", "Mac/802_3", "MAC/802_3", "Mac/Csma/Cd", "MAC/Csma/Cd", "Channel"];
 
 impl Simulator<'_> {
-    /// Changes one or all directions of a segment: before the run, or as an event at the current time of the run.
+    /// Changes a link or LAN, or only its direction `line`. Before the run this changes its settings; during the run it
+    /// adds an event at the current time of the run.
     pub(crate) fn change_link(&mut self, segment: usize, line: Option<usize>, change: LinkChange) {
         let now = self.schedule.now.unwrap_or_default();
         let is_event = now > Duration::ZERO || matches!(change, LinkChange::Up | LinkChange::Down);
@@ -35,7 +36,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Notes that the script sets the cost of a link, which is an error if there are several routes between two nodes.
+    /// Notes that the script sets the cost of a link, which is an error if there are several routes between any two
+    /// nodes.
     pub(crate) fn refuse_cost(&mut self, method: &Word) {
         let problem = "costs of links are not modelled: routes are those with the fewest hops";
         self.draft.refuse_if_several_routes(method.at, problem);
@@ -48,7 +50,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Executes `$ns rtmodel-at 1.0 down $from $to`; with a single node, all links of this node go down or up.
+    /// Executes `$ns rtmodel-at 1.0 down $from $to`, which takes a link down, or up again; with a single node, all
+    /// links of the node.
     pub(crate) fn schedule_outage(&mut self, time: &Word, verb: &Word, nodes: &[Word]) -> Outcome {
         let at = event_time(time, self.is_emulab)?;
         let change = match verb.text.as_str() {
@@ -93,7 +96,7 @@ impl Simulator<'_> {
         ))
     }
 
-    /// Adds one direction of a link; another command adds the other direction.
+    /// Adds one direction of a link. The other direction is added by another command.
     pub(crate) fn add_direction(
         &mut self,
         members: [usize; 2],
@@ -112,7 +115,7 @@ impl Simulator<'_> {
         Ok(object)
     }
 
-    /// Executes `$ns newLan`, whose layers are named one by one.
+    /// Executes `$ns newLan`, whose arguments name the layers of the LAN one by one.
     pub(crate) fn new_lan(
         &mut self,
         members: &Word,
@@ -245,7 +248,7 @@ impl Simulator<'_> {
                             | "queue-sample-timeout"
                     ) =>
             {
-                return self.ignore(words, "it only draws or records");
+                return self.ignore(words, "the command only draws or records");
             }
             _ => {
                 let problem = format!(
@@ -294,7 +297,7 @@ impl Simulator<'_> {
     ) -> Outcome {
         if self.has_begun() {
             let problem = format!(
-                "{:?} of a queue cannot change during a run here; set it before $ns run",
+                "hol cannot change {:?} of a queue during a run; set it before $ns run",
                 attribute.text
             );
             return self.unknown(attribute.at, problem);
@@ -303,7 +306,8 @@ impl Simulator<'_> {
         Ok(value.text.clone())
     }
 
-    /// Returns the index of the last link from one node to another, and its direction to the second node.
+    /// Returns the index of the last link from one node to another, and the index of its direction towards the second
+    /// node.
     pub(crate) fn find_link(&self, from: &Word, to: &Word) -> Result<(usize, usize), WordError> {
         let link = self.draft.find_link([self.node(from)?, self.node(to)?]);
         link.ok_or_else(|| WordError {
@@ -322,7 +326,7 @@ impl Simulator<'_> {
         })
     }
 
-    /// Returns the node of a handle.
+    /// Returns the index of the node that a handle names.
     pub(crate) fn node(&self, word: &Word) -> Result<usize, WordError> {
         match self.object(&word.text) {
             Some(Object::Node(node)) => Ok(node),
@@ -334,7 +338,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the link that a handle names or, if `link` is false, the LAN.
+    /// Returns the index of the link that a handle names or, if `link` is false, of the LAN.
     pub(crate) fn segment(&self, word: &Word, link: bool) -> Result<usize, WordError> {
         match self.object(&word.text) {
             Some(Object::Segment(segment, _)) if self.draft.segments[segment].is_link() == link => {
@@ -346,7 +350,8 @@ impl Simulator<'_> {
     }
 }
 
-/// Returns the settings of `modify BANDWIDTH=500 DELAY=20`, also written as `modify bandwidth 500 delay 20`.
+/// Returns the settings in `modify BANDWIDTH=500 DELAY=20`, which may also be written as `modify bandwidth 500 delay
+/// 20`.
 fn modifications(words: &[Word]) -> Result<Vec<Word>, WordError> {
     let mut settings: Vec<Word> = Vec::new();
     for word in words {
@@ -360,7 +365,8 @@ fn modifications(words: &[Word]) -> Result<Vec<Word>, WordError> {
     Ok(settings)
 }
 
-/// Parses a setting of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`, in kbit/s, milliseconds and as a share.
+/// Parses a setting of Emulab's `modify BANDWIDTH=500 DELAY=20 PLR=0.1`. The units are kbit/s and milliseconds; the
+/// loss rate is from 0 to 1.
 fn modification(setting: &Word) -> Result<LinkChange, WordError> {
     let (name, value) = setting.text.split_once('=').unwrap_or((&setting.text, ""));
     let word = |text: String| Word { text, ..setting.clone() };

@@ -10,23 +10,23 @@ use crate::random_variables::RandomObjects;
 use crate::simulator::{ENTRY_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at, list_of};
 
-/// An `ErrorModel`, and the link direction that it applies to.
+/// An `ErrorModel` of ns, and the direction of a link to which it applies.
 #[derive(Debug)]
 pub(crate) struct ErrorModel {
     at: usize,
-    /// The limit: a packet is lost if the random variable is below it.
+    /// A packet is lost if the value of the random variable is below this rate.
     rate: f64,
-    /// The unit of the rate; only packets are supported, not bits, octets or time.
+    /// The unit of the rate. Only packets are supported; bits, octets and time are not.
     unit: String,
-    /// The random variable of the model; `None`: a uniform variable from 0 to 1.
+    /// Index of the random variable of the model; `None`: a variable uniform from 0 to 1.
     variable: Option<usize>,
-    /// The numbers of the packets that the model loses, if it has a list.
+    /// The numbers of the packets that the model loses; `None` if they are random.
     list: Option<Vec<u64>>,
     line: Option<(usize, usize)>,
 }
 
 impl ErrorModel {
-    /// Returns whether the model draws a number from ns's default generator for each packet of a link.
+    /// Returns whether the model draws a number from ns's default random generator for each packet of a link.
     pub fn draws_random_numbers(&self, randoms: &RandomObjects) -> bool {
         let is_default = self.variable.is_none_or(|variable| randoms.generator_of(variable) == 0);
         self.line.is_some() && self.list.is_none() && is_default
@@ -65,8 +65,7 @@ impl ErrorModel {
 }
 
 impl Simulator<'_> {
-    /// Executes `new ErrorModel`, `new ErrorModel/Uniform 0.01 pkt`, `new ErrorModel/List`; `None` for
-    /// another class.
+    /// Executes `new ErrorModel`, `new ErrorModel/Uniform 0.01 pkt` or `new ErrorModel/List`; `None` for another class.
     pub(crate) fn error_model(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
         let list = match class.text.as_str() {
             "ErrorModel" | "ErrorModel/Uniform" => None,
@@ -127,13 +126,14 @@ impl Simulator<'_> {
         self.apply_error_model(index)
     }
 
-    /// Executes `$ns lossmodel $em $from $to`, or `link-lossmodel`, behind the queue.
+    /// Executes `$ns lossmodel $em $from $to` or `$ns link-lossmodel $em $from $to`, which lose packets behind the
+    /// queue of the link.
     pub(crate) fn lossmodel(&mut self, model: &Word, from: &Word, to: &Word) -> Outcome {
         let line = self.find_link(from, to)?;
         self.add_loss(model, line)
     }
 
-    /// Gives an error model to a direction of a link.
+    /// Applies an error model to a direction of a link.
     pub(crate) fn add_loss(&mut self, model: &Word, line: (usize, usize)) -> Outcome {
         let Some(Object::ErrorModel(index)) = self.object(&model.text) else {
             return error_at(model.at, "this is not an error model; create one with new ErrorModel");
@@ -152,7 +152,7 @@ impl Simulator<'_> {
         self.apply_error_model(index)
     }
 
-    /// Applies a changed random variable to the error models that draw from it.
+    /// Applies the change of a random variable to the error models that draw from it.
     pub(crate) fn apply_variable(&mut self, variable: usize, at: usize) -> Result<(), WordError> {
         self.charge_memory(at, self.randoms.error_models_of(variable).len() * ENTRY_OCTETS)?;
         for model in self.randoms.error_models_of(variable).clone() {

@@ -12,35 +12,36 @@ use hol_wire::Address;
 use crate::queue::Queue;
 use crate::tcl::{WordError, error_at};
 
-/// The default queue of ns and Emulab, in packets.
+/// The default limit of a queue in ns and Emulab, in packets.
 pub(crate) const DEFAULT_QUEUE: u64 = 50;
 
 /// Maximum number of changes of links during a run.
 pub(crate) const MAX_EVENTS: usize = 200_000;
 
-/// The nodes and links so far, in the order of the script.
+/// The nodes and links that the script has created so far, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkBuilder {
     pub nodes: Vec<Node>,
     pub segments: Vec<Segment>,
-    /// For two nodes, the last link from the first to the second: its segment, and the index of the direction that
-    /// leads to the second.
+    /// For each pair of nodes, the last link from the first to the second: the index of the segment, and of its
+    /// direction towards the second node.
     links: BTreeMap<[usize; 2], (usize, usize)>,
-    /// The segments of each node that has any.
+    /// Indices of the links and LANs of each node that has any.
     segments_by_node: BTreeMap<usize, Vec<usize>>,
-    /// The addresses that the script gives.
+    /// The addresses that the script assigns.
     given_addresses: BTreeSet<Ipv4Addr>,
-    /// The changes during the run.
+    /// The changes of links and LANs during the run.
     events: Vec<Event>,
     /// Position in the script of the command that makes ns recompute routes when a link goes down.
     pub rerouting_command: Option<usize>,
-    /// The error to report if there are several routes between two nodes, because ns would choose another one than hol.
+    /// The error to report if there are several routes between two nodes, because ns might choose another route than
+    /// hol.
     several_routes_error: Option<WordError>,
-    /// Position in the script of a one-way link between two nodes that already have a link.
+    /// Position in the script of a command that creates a one-way link between two nodes that already have a link.
     second_link_command: Option<usize>,
 }
 
-/// A change of a segment, or of one of its directions, during the run.
+/// A change of a link or LAN, or of one direction of a link, during the run.
 #[derive(Debug)]
 pub(crate) struct Event {
     /// When the event happens, from the start of the simulation.
@@ -52,10 +53,10 @@ pub(crate) struct Event {
 }
 
 #[derive(Debug)]
-/// A node of the network under construction.
+/// A node of the network that the script builds.
 pub(crate) struct Node {
     pub name: Option<String>,
-    /// Position of the node in the script.
+    /// Position in the script at which the node is created.
     pub at: usize,
 }
 
@@ -65,26 +66,27 @@ pub(crate) struct Segment {
     pub name: Option<String>,
     /// Indices of the nodes on the segment.
     pub members: Vec<usize>,
-    /// Addresses of the members, if the script gives them.
+    /// Addresses of the members; `None` where the script assigns none.
     pub addresses: Vec<Option<Ipv4Addr>>,
-    /// A link's two directions, the first away from its first member; or the single direction of a LAN.
+    /// The two directions of a link: first the one that starts at its first member. Or the single direction of a LAN.
     pub lines: Vec<SegmentDirection>,
-    /// Position in the script of the link's only direction so far.
+    /// Position in the script of the command that created the only direction of the link so far; `None` once it has
+    /// both.
     pub single_direction_at: Option<usize>,
 }
 
-/// One direction of a link, or a LAN.
+/// One direction of a link; or a LAN, which has only one.
 #[derive(Debug, Clone)]
 pub(crate) struct SegmentDirection {
     pub rate: BitRate,
     pub delay: Duration,
     pub loss: LossSpec,
     pub queue: Queue,
-    /// Whether an error model loses packets.
+    /// Whether an error model of ns determines the losses.
     pub has_error_model: bool,
 }
 
-/// Returns a name without characters special to Tcl.
+/// Returns the name without characters that are special in Tcl.
 pub(crate) fn plain_name(text: &str) -> String {
     text.replace(|c: char| "{}()[]\\$\",;".contains(c) || c.is_whitespace() || c.is_control(), "-")
 }
@@ -97,7 +99,7 @@ impl Segment {
 }
 
 impl NetworkBuilder {
-    /// Notes an error that only matters if there is more than one route between two nodes.
+    /// Records an error that matters only if there are several routes between two nodes.
     pub fn refuse_if_several_routes(&mut self, at: usize, problem: &str) {
         self.several_routes_error.get_or_insert_with(|| WordError { at, problem: problem.to_owned() });
     }
@@ -117,17 +119,17 @@ impl NetworkBuilder {
         index
     }
 
-    /// Returns the last link from one node to another, and which of its directions leads there.
+    /// Returns the index of the last link from one node to another, and the index of its direction towards the second.
     pub fn find_link(&self, ends: [usize; 2]) -> Option<(usize, usize)> {
         self.links.get(&ends).copied()
     }
 
-    /// Returns the links and LANs of a node.
+    /// Returns the indices of the links and LANs of a node.
     pub fn segments_of(&self, node: usize) -> &[usize] {
         self.segments_by_node.get(&node).map_or(&[], Vec::as_slice)
     }
 
-    /// Gives a member of a segment its address; returns whether the address was free.
+    /// Assigns an address to a member of a segment; returns false if the address is already in use.
     pub fn set_address(&mut self, segment: usize, member: usize, address: Ipv4Addr) -> bool {
         if self.segments[segment].addresses[member] == Some(address) {
             return true;
@@ -139,7 +141,7 @@ impl NetworkBuilder {
         is_free
     }
 
-    /// Adds a change during the run; returns whether there was room.
+    /// Adds a change during the run; returns false if there are too many changes.
     pub fn add_event(&mut self, event: Event) -> bool {
         let has_room = self.events.len() < MAX_EVENTS;
         if has_room {
@@ -148,15 +150,15 @@ impl NetworkBuilder {
         has_room
     }
 
-    /// Notes a one-way link between two nodes that already have a link.
+    /// Records that the script creates a one-way link between two nodes that already have a link.
     pub fn note_second_link(&mut self, at: usize, members: [usize; 2]) {
         if self.links.contains_key(&members) {
             self.second_link_command.get_or_insert(at);
         }
     }
 
-    /// Removes each link that a later link between the same nodes replaces. ns-lib.tcl: `link_(0:1)` is the last link
-    /// from 0 to 1.
+    /// Removes each link that a later link between the same nodes replaces. In ns (ns-lib.tcl), `link_(0:1)` is the
+    /// last link from node 0 to node 1.
     fn remove_replaced_links(&mut self) {
         let ends =
             |own: &Segment| own.is_link().then(|| own.members.iter().copied().collect::<BTreeSet<_>>());
@@ -174,7 +176,7 @@ impl NetworkBuilder {
         self.segments.retain(|_| index.next().is_some_and(|index| kept.binary_search(&index).is_ok()));
     }
 
-    /// Returns whether there is one route between any two nodes.
+    /// Returns whether there is only one route between any two nodes.
     fn is_tree(&self) -> bool {
         let edges: usize = self.segments.iter().map(|segment| segment.members.len().saturating_sub(1)).sum();
         edges < self.nodes.len()
@@ -281,7 +283,7 @@ impl NetworkBuilder {
         specs
     }
 
-    /// Gives a name to each unnamed object, and a number to each duplicate name.
+    /// Gives a name to each node, link or LAN without one, and appends a number to duplicate names.
     fn name_all(&mut self) {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         // The next number to try for each name; all smaller numbers are taken.
@@ -308,8 +310,8 @@ impl NetworkBuilder {
         }
     }
 
-    /// Assigns addresses as Emulab does: subnets from 10.1.1.0/24 on, and hosts from 2 on. Addresses in the script take
-    /// precedence.
+    /// Assigns addresses as Emulab does: subnets from 10.1.1.0/24 on, and host numbers from 2 on. Addresses in the
+    /// script take precedence.
     fn addresses(&self) -> Vec<Vec<Address>> {
         // The addresses of the script, then also those that are assigned here.
         let mut given: BTreeSet<Ipv4Addr> =
@@ -357,7 +359,7 @@ fn lan(segment: &Segment, nodes: Vec<String>, addresses: Vec<Address>, overrides
 }
 
 impl SegmentDirection {
-    /// Returns the rate, the delay, and all other settings that differ from the defaults.
+    /// Returns the settings of a direction: its rate and delay, and all other settings that differ from the defaults.
     fn overrides(&self, is_emulab: bool) -> Overrides {
         let discipline = self.queue.discipline(is_emulab, self.rate, self.delay);
         Overrides {

@@ -5,7 +5,7 @@ use crate::application::APPLICATIONS;
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, error_at};
 
-/// Classes whose objects only draw or record.
+/// Classes of ns whose objects only draw or record.
 const RECORDERS: [&str; 8] =
     ["Trace", "BaseTrace", "QueueMonitor", "Samples", "SampleList", "Integrator", "Monitor", "Animator"];
 
@@ -43,7 +43,7 @@ impl Simulator<'_> {
                 // Only its loss recovery differs, which has no effect without losses.
                 let _ = self.ignore(
                     word,
-                    "it is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
+                    "this agent is Tahoe in ns, which returns to slow start after each loss; hol uses NewReno",
                 );
             }
             for _ in 0..if self.is_emulab { 0 } else { agent.random_draws() } {

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use crate::tcl::{Word, WordError};
 
-/// A class, an attribute and its value.
+/// A default of ns: class, attribute and value.
 type Default = (&'static str, &'static str, &'static str);
 
-/// The defaults, from a text with one attribute of a class on each line.
+/// The defaults of ns, parsed from a text with one attribute of a class per line.
 static DEFAULTS: LazyLock<Vec<Default>> = LazyLock::new(|| {
     let lines = include_str!("ns-default.txt").lines().filter(|line| !line.starts_with('#'));
     let default = |line: &'static str| {
@@ -18,7 +18,7 @@ static DEFAULTS: LazyLock<Vec<Default>> = LazyLock::new(|| {
     lines.filter_map(default).collect()
 });
 
-/// Returns the classes with their attributes and values.
+/// Returns all defaults of ns: class, attribute and value.
 pub(crate) fn defaults() -> impl Iterator<Item = Default> {
     DEFAULTS.iter().copied()
 }
@@ -28,8 +28,8 @@ pub(crate) fn default_of(class: &str, attribute: &str) -> Option<&'static str> {
     nearest_default(class, attribute).map(|(_, value)| value)
 }
 
-/// Finds the default of an attribute for objects of `class`. Returns the nearest class that defines one, and
-/// the default.
+/// Finds ns's default of an attribute for objects of `class`. Returns the nearest class that defines the attribute, and
+/// the value.
 pub(crate) fn nearest_default(class: &str, attribute: &str) -> Option<(&'static str, &'static str)> {
     let is_above =
         |above: &str| class == above || class.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'));
@@ -37,7 +37,7 @@ pub(crate) fn nearest_default(class: &str, attribute: &str) -> Option<(&'static 
     all.max_by_key(|(above, ..)| above.len()).map(|(above, _, value)| (above, value))
 }
 
-/// Returns ns's default of an attribute as a number or time; `None` if the class has none.
+/// Returns ns's default of an attribute, parsed by `read`; `None` if the class has none.
 pub(crate) fn read_default<T>(
     class: &str,
     attribute: &str,

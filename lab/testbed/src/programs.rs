@@ -8,22 +8,22 @@ use hol_base::Duration;
 use crate::simulator::{ENTRY_OCTETS, MAX_OCTETS, Object, Outcome, Simulator};
 use crate::tcl::{Word, WordError, error_at};
 
-/// One start of a program.
+/// A program that the script starts on a node, with its times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Position in the script: `file:line`.
+    /// Position of the program in the script: `file:line`.
     pub place: String,
     /// Node on which the program runs.
     pub node: String,
-    /// The command for the node's shell.
+    /// The command, which the shell of the node executes.
     pub command: String,
-    /// Working directory of the program, if given.
+    /// Working directory of the program; `None` if the script sets none.
     pub directory: Option<String>,
-    /// When the program starts; `None`: when its node is up.
+    /// When the program starts; `None`: as soon as its node is up.
     pub start: Option<Duration>,
-    /// When the program is asked to end; `None`: never.
+    /// When the program is terminated; `None`: never.
     pub stop: Option<Duration>,
-    /// Archives for its node: the directory, and the name of the file.
+    /// Archives that are unpacked on the program's node: the directory, and the name of the file.
     pub archives: Vec<(String, String)>,
 }
 
@@ -41,14 +41,14 @@ struct Draft {
     node: Option<usize>,
     command: Option<String>,
     directory: Option<String>,
-    /// Whether the program belongs to a program agent, which runs only when it is started.
+    /// Whether the program belongs to a program agent, which runs only when the script starts it.
     is_agent: bool,
     starts: Vec<Duration>,
     stops: Vec<Duration>,
 }
 
 impl Simulator<'_> {
-    /// Executes `tb-set-node-startcmd $node "command"`.
+    /// Executes `tb-set-node-startcmd $node "command"`, which sets the command that a node runs when it starts.
     pub(crate) fn start_command(&mut self, at: usize, node: &Word, command: &Word) -> Outcome {
         let node = Some(self.node(node)?);
         let command = Some(command.text.clone());
@@ -57,7 +57,8 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Executes `tb-set-node-tarfiles $node /usr/local tools.tar /srv pages.tar.gz`.
+    /// Executes `tb-set-node-tarfiles $node /usr/local tools.tar /srv pages.tar.gz`, which sets the archives to be
+    /// unpacked on a node.
     pub(crate) fn set_archives(&mut self, node: &Word, rest: &[Word]) -> Outcome {
         let index = self.node(node)?;
         let (pairs, []) = rest.as_chunks() else {
@@ -75,7 +76,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Executes `$node program-agent -command "…"`, or without a node and arguments `new Program $ns`.
+    /// Executes `$node program-agent -command "…"`; or `new Program $ns`, which has neither a node nor arguments.
     pub(crate) fn program_agent(&mut self, at: usize, node: Option<usize>, words: &[Word]) -> Outcome {
         let (starts, stops) = (Vec::new(), Vec::new());
         let mut draft = Draft { at, node, command: None, directory: None, is_agent: true, starts, stops };
@@ -115,7 +116,7 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Executes `start` or `stop` of a program agent at a time of the run: `$ns at 60.0 "$prog start"`.
+    /// Executes `$ns at 60.0 "$prog start"` or `"$prog stop"`, which start or stop a program at a time of the run.
     fn schedule_program(&mut self, index: usize, verb: &str) -> String {
         let now = self.schedule.now.unwrap_or_default();
         let program = &mut self.programs.all[index];
@@ -128,8 +129,8 @@ impl Simulator<'_> {
 }
 
 impl Programs {
-    /// Returns the programs in the order of the script, on nodes called by `names`; they end at the script's
-    /// `end`.
+    /// Returns the programs in the order of the script. `names` contains the names of the nodes; all programs stop at
+    /// `end`, the end of the script.
     pub fn finish(
         &self,
         names: &[String],

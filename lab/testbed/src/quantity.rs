@@ -34,8 +34,8 @@ pub(crate) fn rate(word: &Word) -> Result<BitRate, WordError> {
     }
 }
 
-/// Parses a time with a unit. Bare numbers are seconds in ns and milliseconds in some testbeds, so they are
-/// rejected.
+/// Parses a time with a unit. A number without a unit is rejected, because it means seconds in ns and milliseconds in
+/// some testbeds.
 pub(crate) fn delay(word: &Word) -> Result<Duration, WordError> {
     let (number, unit) = split(&word.text);
     let factor = match unit {
@@ -52,7 +52,7 @@ pub(crate) fn delay(word: &Word) -> Result<Duration, WordError> {
     }
 }
 
-/// Parses the bit rate of a link; in scripts of ns a number without a unit is in bit/s. One below 1000 is rejected,
+/// Parses the bit rate of a link. In scripts of ns a number without a unit is in bit/s; below 1000 it is rejected,
 /// because its unit has probably been forgotten.
 pub(crate) fn link_rate(word: &Word, is_emulab: bool) -> Result<BitRate, WordError> {
     let bare = word.text.parse::<f64>().ok().filter(|bits| !is_emulab && (1e3..1e18).contains(bits));
@@ -62,8 +62,8 @@ pub(crate) fn link_rate(word: &Word, is_emulab: bool) -> Result<BitRate, WordErr
     }
 }
 
-/// Parses the delay of a link; in scripts of ns a number without a unit is in seconds. One second or more is rejected,
-/// because milliseconds are probably meant.
+/// Parses the delay of a link. In scripts of ns a number without a unit is in seconds; from one second on it is
+/// rejected, because milliseconds are probably meant.
 pub(crate) fn link_delay(word: &Word, is_emulab: bool) -> Result<Duration, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if !is_emulab && (0.0..1.0).contains(&number) => Ok(Duration::from_secs_f64(number)),
@@ -71,7 +71,7 @@ pub(crate) fn link_delay(word: &Word, is_emulab: bool) -> Result<Duration, WordE
     }
 }
 
-/// Parses a time or interval; bare numbers are seconds, as everywhere in ns except for links.
+/// Parses a time or interval. A number without a unit is in seconds, as everywhere in ns except for links.
 pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if (0.0..1e9).contains(&number) => Ok(Duration::from_secs_f64(number)),
@@ -80,7 +80,8 @@ pub(crate) fn seconds(word: &Word) -> Result<Duration, WordError> {
     }
 }
 
-/// Parses the time of an event. ns ignores a unit and takes 500ms for 500 s (`atof` in common/scheduler.cc); Emulab does not.
+/// Parses the time of an event. ns ignores units and reads 500ms as 500 s (`atof` in common/scheduler.cc); Emulab does
+/// not.
 pub(crate) fn event_time(word: &Word, is_emulab: bool) -> Result<Duration, WordError> {
     let time = seconds(word)?;
     if is_emulab || word.text.parse::<f64>().is_ok() {
@@ -96,7 +97,7 @@ pub(crate) fn event_time(word: &Word, is_emulab: bool) -> Result<Duration, WordE
     )
 }
 
-/// Parses the rate of an application: a bare number is bit/s.
+/// Parses the rate of an application; a number without a unit is in bit/s.
 pub(crate) fn bits_per_second(word: &Word) -> Result<f64, WordError> {
     match word.text.parse::<f64>() {
         Ok(number) if (1e-3..1e15).contains(&number) => Ok(number),
@@ -113,7 +114,7 @@ pub(crate) fn loss(word: &Word) -> Result<Ratio, WordError> {
     }
 }
 
-/// Parses a finite number of either sign.
+/// Parses a finite number, which may be negative.
 pub(crate) fn any_number(word: &Word) -> Result<f64, WordError> {
     match word.text.trim().parse::<f64>().ok().filter(|number| number.is_finite()) {
         Some(number) => Ok(number),
@@ -131,7 +132,7 @@ pub(crate) fn positive<N: FromStr + PartialOrd + Default>(word: &Word) -> Result
     }
 }
 
-/// Parses a number of at least 1, the inverse of a probability.
+/// Parses a number of at least 1, which is the inverse of a probability.
 pub(crate) fn at_least_one(word: &Word) -> Result<f64, WordError> {
     let number = positive(word)?;
     if number >= 1.0 {
@@ -149,7 +150,7 @@ pub(crate) fn whole_number(word: &Word) -> Result<u64, WordError> {
     }
 }
 
-/// Parses a switch of ns: 1 or 0, true or false.
+/// Parses a switch of ns: 1 or true for on, 0 or false for off.
 pub(crate) fn switch(word: &Word) -> Result<bool, WordError> {
     match word.text.as_str() {
         "1" | "true" => Ok(true),
@@ -172,7 +173,7 @@ fn expected<T>(word: &Word, expected: &str) -> Result<T, WordError> {
     if word.text == MEASURED_VALUE {
         return error_at(
             word.at,
-            "this depends on results of the run, but a script is evaluated before; write the value instead",
+            "this depends on results of the run, but a script is evaluated before the run; write the value instead",
         );
     }
     error_at(word.at, format!("{:?} is not {expected}", word.text))

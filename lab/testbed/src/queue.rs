@@ -20,7 +20,7 @@ pub(crate) struct Queue {
     min: Option<f64>,
     max: Option<f64>,
     weight: Option<f64>,
-    /// The inverse of the maximum probability of an early drop.
+    /// The inverse of the maximum probability of an early drop by RED.
     inverse_max_probability: Option<f64>,
     packet: Option<u64>,
     marks_ecn: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Queue {
     interval: Option<Duration>,
 }
 
-/// The queueing discipline.
+/// The queueing discipline of a queue in ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Kind {
     #[default]
@@ -39,11 +39,11 @@ enum Kind {
     Pie,
 }
 
-/// Attributes without effect on the packets that are sent.
+/// Attributes of queues that have no effect on the packets that are sent.
 const IDLE_ATTRIBUTES: [&str; 5] =
     ["summarystats_", "util_check_intv_", "util_weight_", "util_records_", "idle_pktsize_"];
 
-/// Attributes that hol supports with a single value, which is ns's default.
+/// Attributes of queues that hol supports only with the listed values.
 const FIXED_ATTRIBUTES: [(&str, &[&str]); 22] = [
     ("blocked_", &["0", "false"]),
     ("unblock_on_resume_", &["1", "true"]),
@@ -149,7 +149,7 @@ impl Queue {
         matches!(self.kind, Kind::Red | Kind::Pie)
     }
 
-    /// Returns the limit of the queue.
+    /// Returns the limit of the queue in packets or octets.
     pub fn limit(&self, is_emulab: bool) -> QueueLimit {
         let limit = self.limit.unwrap_or(DEFAULT_QUEUE);
         match (self.is_in_bytes(is_emulab), is_emulab) {
@@ -160,7 +160,7 @@ impl Queue {
         }
     }
 
-    /// Returns the discipline for a link of this rate and delay.
+    /// Returns the queueing discipline for a link with this rate and delay.
     pub fn discipline(&self, is_emulab: bool, rate: BitRate, delay: Duration) -> Discipline {
         match self.kind {
             Kind::DropTail => Discipline::DropTail,
@@ -219,13 +219,13 @@ impl Queue {
         self.packet.unwrap_or(500)
     }
 
-    /// Returns whether the queue counts octets instead of packets, the default of RED in ns 2.35.
+    /// Returns whether the queue counts octets instead of packets, which is RED's default in ns 2.35.
     fn is_in_bytes(&self, is_emulab: bool) -> bool {
         self.in_bytes.unwrap_or(self.kind == Kind::Red && !is_emulab)
     }
 }
 
-/// Parses a number above zero; `None` for other numbers, for which ns computes the value by a rule.
+/// Parses a number above zero; `None` for other numbers, which tell ns to compute the value by a rule.
 fn positive_or_default(value: &Word) -> Result<Option<f64>, WordError> {
     match value.text.parse::<f64>() {
         Ok(number) if number <= 0.0 => Ok(None),

@@ -1,13 +1,13 @@
 //! The random numbers of ns, so that a script draws the same numbers as in ns. The generator is MRG32k3a with
 //! streams and substreams (L'Ecuyer, Simard, Chen and Kelton 2002; ns 2.35, `tools/rng.cc`).
 
-/// The two moduli of the generator.
+/// The moduli of the two components of the generator MRG32k3a.
 const MODULI: [u64; 2] = [4_294_967_087, 4_294_944_443];
 
-/// Multipliers of a component's state.
+/// A matrix that advances the state of one component by multiplication.
 type Matrix = [[u64; 3]; 3];
 
-/// The step to the next stream: 2^127 numbers. `A1p127` and `A2p127`.
+/// The matrices that advance the state to the next stream, by 2^127 numbers: `A1p127` and `A2p127` of ns.
 const STREAM_STEP: [Matrix; 2] = [
     [
         [2_427_906_178, 3_580_155_704, 949_770_784],
@@ -21,7 +21,7 @@ const STREAM_STEP: [Matrix; 2] = [
     ],
 ];
 
-/// The step to the next substream: 2^76 numbers. `A1p76` and `A2p76`.
+/// The matrices that advance the state to the next substream, by 2^76 numbers: `A1p76` and `A2p76` of ns.
 const SUBSTREAM_STEP: [Matrix; 2] = [
     [
         [82_758_667, 1_871_391_091, 4_127_413_238],
@@ -38,23 +38,23 @@ const SUBSTREAM_STEP: [Matrix; 2] = [
 /// The largest number that [`RngStream::next`] returns: `MAXINT`.
 pub(crate) const MAX_RANDOM: u64 = 2_147_483_647;
 
-/// The state of the two components.
+/// The state of the generator's two components.
 type State = [[u64; 3]; 2];
 
-/// The state at which the next stream begins.
+/// Creates the independent streams of random numbers of a script.
 #[derive(Debug)]
 pub(crate) struct RngStreams {
-    /// The state at which the next stream begins.
+    /// The state of the generator at which the next stream begins.
     next: State,
 }
 
-/// One stream: an `RNG` of ns.
+/// A stream of random numbers: an `RNG` of ns.
 #[derive(Debug, Clone)]
 pub(crate) struct RngStream {
     state: State,
-    /// The state at the beginning of the current substream.
+    /// The state of the generator at the beginning of the current substream.
     substream: State,
-    /// The state at the beginning of the stream.
+    /// The state of the generator at the beginning of the stream.
     start: State,
 }
 
@@ -72,7 +72,7 @@ impl RngStreams {
         RngStream { state: start, substream: start, start }
     }
 
-    /// Returns the stream of a seed. All streams that are created later follow this stream, as in `RNG::set_seed`.
+    /// Returns the stream of a seed, as in `RNG::set_seed`. Streams that are created later follow this stream.
     pub fn seeded(&mut self, seed: u64) -> RngStream {
         self.next = [[seed; 3]; 2];
         self.stream()
@@ -103,17 +103,18 @@ impl RngStream {
         mean * -self.uniform().ln()
     }
 
-    /// Returns a Pareto variate above `scale`.
+    /// Returns a random number with a Pareto distribution, above `scale`.
     pub fn pareto(&mut self, scale: f64, shape: f64) -> f64 {
         scale * (1.0 / self.uniform().powf(1.0 / shape))
     }
 
-    /// Returns a Pareto variate of the second kind, from 0 on.
+    /// Returns a random number with a Pareto distribution of the second kind, at least 0.
     pub fn pareto_from_zero(&mut self, scale: f64, shape: f64) -> f64 {
         scale * (1.0 / self.uniform().powf(1.0 / shape) - 1.0)
     }
 
-    /// Returns a normal variate. The polar method yields two; `spare` keeps the second one for the next call.
+    /// Returns a random number with a normal distribution. The polar method yields two numbers; `spare` stores the
+    /// second one for the next call.
     pub fn normal(&mut self, spare: &mut Option<f64>, mean: f64, deviation: f64) -> f64 {
         if deviation == 0.0 {
             return mean;
@@ -142,13 +143,13 @@ impl RngStream {
         self.state[0][0]
     }
 
-    /// Continues with the next substream.
+    /// Continues with the next substream of the stream.
     pub fn next_substream(&mut self) {
         self.substream = advance(self.substream, &SUBSTREAM_STEP);
         self.state = self.substream;
     }
 
-    /// Goes back to the beginning of the substream.
+    /// Goes back to the beginning of the current substream.
     pub fn restart_substream(&mut self) {
         self.state = self.substream;
     }
@@ -159,7 +160,7 @@ impl RngStream {
     }
 }
 
-/// Returns the state after multiplication by the matrices.
+/// Returns the state after multiplication of each component by its matrix.
 fn advance(state: State, step: &[Matrix; 2]) -> State {
     let mut result = state;
     for component in 0..2 {

@@ -14,34 +14,34 @@ use crate::quantity::{positive, seconds};
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError, error_at};
 
-/// The pattern in which a source sends.
+/// The pattern in which a random source sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
-    /// Bursts and pauses of exponential length.
+    /// Bursts and pauses whose lengths have an exponential distribution.
     Exponential,
-    /// Bursts and pauses of Pareto length.
+    /// Bursts and pauses whose lengths have a Pareto distribution.
     Pareto,
-    /// Packets at intervals that differ from the mean by up to half of it.
+    /// CBR whose intervals deviate randomly from their mean by up to half of it.
     JitteredCbr,
-    /// Packets at exponential intervals.
+    /// Packets at intervals with an exponential distribution, as of ns's Telnet.
     Telnet,
 }
 
-/// The bursts of a source.
+/// The state of a random source: its attributes, and its bursts so far.
 #[derive(Debug)]
 pub(crate) struct Bursts {
     pattern: Pattern,
     burst_time: Duration,
     idle_time: Duration,
     shape: f64,
-    /// Telnet's mean interval.
+    /// The mean interval between packets of Telnet.
     interval: Duration,
-    /// Index of the random generator.
+    /// Index of the random generator that the source draws from.
     pub generator: usize,
     bursts: Vec<Burst>,
-    /// The number of packets of all bursts.
+    /// The number of packets in all bursts so far.
     packet_count: u64,
-    /// The number of the latest start, so that packets that were due before a stop are not sent after it.
+    /// How often the application has been started. It serves to ignore bursts that were scheduled before a stop.
     start_number: u32,
 }
 
@@ -59,7 +59,7 @@ impl Burst {
         self.at + self.interval.saturating_mul(packet)
     }
 
-    /// Returns how many packets of the burst are sent before a time.
+    /// Returns how many packets of the burst are sent before `time`.
     fn before(&self, time: Duration) -> u64 {
         match self.interval {
             _ if time <= self.at => 0,
@@ -91,7 +91,7 @@ impl Bursts {
         matches!(self.pattern, Pattern::Exponential | Pattern::Pareto)
     }
 
-    /// Returns whether the source reads this attribute.
+    /// Returns whether the source has this attribute.
     pub fn has(&self, attribute: &str) -> bool {
         match attribute {
             "burst_time_" | "idle_time_" => self.has_pauses(),
@@ -117,13 +117,13 @@ impl Bursts {
         Ok(())
     }
 
-    /// Adds `count` packets of `size` octets, the first at `at`.
+    /// Adds a burst of `count` packets of `size` octets, the first at `at`.
     pub fn add(&mut self, at: Duration, count: u64, interval: Duration, size: u64) {
         self.packet_count = self.packet_count.saturating_add(count);
         self.bursts.push(Burst { at, count, interval, size });
     }
 
-    /// Ends sending: nothing is sent from this time on.
+    /// Removes the packets that would be sent from this time on.
     pub fn stop(&mut self, now: Duration) {
         self.start_number += 1;
         if let Some(last) = self.bursts.last_mut() {
@@ -145,11 +145,12 @@ impl Bursts {
     }
 }
 
-/// Why a random source may send at other times than in ns.
+/// The warning that a random source may send at other times than in ns.
 const SHARED_GENERATOR: &str = "in ns, losses, RED, collisions and a closing FullTcp draw from this source's random generator, too, which changes the times at which it sends; give Exponential and Pareto their own: $source use-rng [new RNG]";
 
 impl Simulator<'_> {
-    /// Lists the random sources that share ns's default generator with parts of ns that draw from it during a run.
+    /// Adds a warning for each random source that shares ns's default generator with parts of ns that draw from it
+    /// during a run.
     pub(crate) fn report_shared_generators(&mut self) {
         let mut segments = self.draft.segments.iter();
         let is_shared = !self.is_emulab
@@ -167,14 +168,14 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns whether an FTP source over FullTcp stops. The other end of its connection draws a random number when it
-    /// has closed the connection.
+    /// Returns whether the application is an FTP source over FullTcp that stops. The other end of its connection
+    /// draws a random number after it has closed the connection.
     fn closes_connection(&self, application: &Application) -> bool {
         let is_full_tcp = |agent: usize| self.traffic.agents[agent].is_full_tcp();
         !application.periods.is_empty() && application.agent.is_some_and(is_full_tcp)
     }
 
-    /// Opens the connection of a random source that has not been stopped before its first packet.
+    /// Opens the connection of a random source at its first packet, unless the source has been stopped before.
     pub(crate) fn open_by_burst(&mut self, index: usize, start: u32) {
         let application = &self.traffic.applications[index];
         let is_current = application.bursts.as_ref().is_some_and(|bursts| bursts.start_number == start);
@@ -183,7 +184,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Starts an application; if its times are random, draws the time of its first packet.
+    /// Starts an application. If it sends at random times, draws the time of its first packet.
     pub(crate) fn start_application(&mut self, index: usize, now: Duration) {
         let application = &mut self.traffic.applications[index];
         let was_running = application.running_since.is_some();
@@ -213,7 +214,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Draws the next burst of an application, at the time of its last packet.
+    /// Draws the next burst of an application. Called at the time of the last packet of the previous burst.
     pub(crate) fn next_burst(&mut self, index: usize, start: u32) {
         let now = self.schedule.now.unwrap_or_default();
         let application = &self.traffic.applications[index];
@@ -252,7 +253,7 @@ impl Simulator<'_> {
         (count, Duration::from_secs_f64(pause.clamp(1e-9, 1e9)))
     }
 
-    /// Sends a burst; the next burst is drawn after its last packet.
+    /// Adds a burst, and schedules the drawing of the next burst at the time of its last packet.
     fn begin_burst(&mut self, index: usize, start: u32, at: Duration, count: u64) {
         let application = &mut self.traffic.applications[index];
         let interval = Duration::from_secs_f64(application.size as f64 * 8.0 / application.rate);

@@ -25,16 +25,16 @@ pub(crate) struct RandomObjects {
 #[derive(Debug)]
 struct RandomVariable {
     class: &'static str,
-    /// The attributes with their values.
+    /// The numeric attributes of the random variable, by name.
     values: BTreeMap<String, f64>,
     generator: usize,
-    /// The values of an empirical distribution, each with the share of draws that are not above it.
+    /// The table of an empirical distribution: each value, and the probability that a drawn value is at most as large.
     table: Vec<[f64; 2]>,
-    /// The error models that draw from this variable.
+    /// Indices of the error models that draw from the random variable.
     error_models: BTreeSet<usize>,
 }
 
-/// The classes of random variables.
+/// The classes of random variables in ns.
 const CLASSES: [&str; 10] = [
     "RandomVariable/Uniform",
     "RandomVariable/Exponential",
@@ -48,7 +48,7 @@ const CLASSES: [&str; 10] = [
     "RandomVariable/Empirical",
 ];
 
-/// HyperExponentialRandomVariable's `alpha_`, which no script sets.
+/// The attribute `alpha_` of HyperExponentialRandomVariable, which no script sets.
 const ALPHA: f64 = 0.95;
 
 impl Default for RandomObjects {
@@ -61,7 +61,7 @@ impl Default for RandomObjects {
 }
 
 impl RandomVariable {
-    /// Creates a variable with ns's defaults of its class.
+    /// Creates a random variable with ns's defaults for its class.
     fn new(class: &'static str) -> Self {
         let own = defaults().filter(|(known, ..)| *known == class);
         let values = own.filter_map(|(_, name, value)| Some((name.to_owned(), value.parse().ok()?)));
@@ -77,7 +77,7 @@ impl RandomVariable {
         self.values.contains_key(name)
     }
 
-    /// Returns the value at which an empirical distribution reaches a share.
+    /// Returns the quantile `share` of an empirical distribution.
     fn of_table(&self, share: f64) -> f64 {
         // ns compares the first share separately, and never the last one.
         let (Some(first), Some(last)) = (self.table.first(), self.table.len().checked_sub(1)) else {
@@ -100,12 +100,12 @@ impl RandomVariable {
 }
 
 impl RandomObjects {
-    /// Returns whether a variable has this attribute.
+    /// Returns whether a random variable has this attribute.
     pub fn has(&self, variable: usize, attribute: &str) -> bool {
         self.variables.get(variable).is_some_and(|own| own.has(attribute))
     }
 
-    /// Notes that an error model draws from a variable, and no longer from its former one.
+    /// Notes that an error model draws from `variable`, and no longer from `former`.
     pub fn note_use(&mut self, error_model: usize, former: Option<usize>, variable: usize) {
         if let Some(former) = former {
             self.variables[former].error_models.remove(&error_model);
@@ -113,17 +113,17 @@ impl RandomObjects {
         self.variables[variable].error_models.insert(error_model);
     }
 
-    /// Returns the error models that draw from a variable.
+    /// Returns the error models that draw from a random variable.
     pub fn error_models_of(&self, variable: usize) -> &BTreeSet<usize> {
         &self.variables[variable].error_models
     }
 
-    /// Returns the generator that a variable draws from.
+    /// Returns the index of the generator that a random variable draws from.
     pub fn generator_of(&self, variable: usize) -> usize {
         self.variables[variable].generator
     }
 
-    /// Returns the probability that a variable is below a limit, if it is uniform.
+    /// Returns the probability that a random variable is below a limit; `None` if its distribution is not uniform.
     pub fn share_below(&self, variable: usize, limit: f64) -> Option<f64> {
         let own = self.variables.get(variable).filter(|own| own.class == "RandomVariable/Uniform")?;
         let (min, max) = (own.get("min_"), own.get("max_"));
@@ -165,7 +165,7 @@ impl RandomObjects {
 }
 
 impl Simulator<'_> {
-    /// Creates a generator or a random variable; `None` for another class.
+    /// Creates a random generator or a random variable; `None` for another class.
     pub(crate) fn new_random(&mut self, class: &Word, arguments: &[Word]) -> Option<Outcome> {
         if class.text == "RNG" {
             let stream = self.randoms.streams.stream();
@@ -194,7 +194,8 @@ impl Simulator<'_> {
         Some(Ok(self.add(Object::Variable(index))))
     }
 
-    /// Executes `ns-random`, or `uniform`, `exponential` or `integer`; `None` for another command.
+    /// Executes `ns-random`, `uniform`, `exponential` or `integer`, which draw a random number; `None` for another
+    /// command.
     pub(crate) fn random_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let name = words[0].text.as_str();
         match (name, &words[1..]) {
@@ -207,7 +208,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Executes a command of a generator.
+    /// Executes a command of a random generator.
     pub(crate) fn generator_command(&mut self, index: usize, method: &Word, words: &[Word]) -> Outcome {
         let arguments = &words[2..];
         let generator = &mut self.randoms.generators[index];
@@ -233,7 +234,7 @@ impl Simulator<'_> {
         }
     }
 
-    /// Executes a command such as `$rng uniform 0 1`, which draws a number: ns-random.tcl, and `RNG::command`.
+    /// Executes a command that draws a random number, such as `$rng uniform 0 1`: ns-random.tcl, and `RNG::command`.
     fn draw(&mut self, index: usize, method: &Word, arguments: &[Word]) -> Outcome {
         let numbers = arguments.iter().map(any_number).collect::<Result<Vec<f64>, _>>()?;
         let generator = &mut self.randoms.generators[index];
@@ -263,7 +264,7 @@ impl Simulator<'_> {
     fn seed(&mut self, index: usize, seed: &Word, words: &[Word]) -> Outcome {
         let mut value = any_number(seed)? as i64;
         if value == 0 {
-            let _ = self.ignore(words, "ns takes this seed from the clock; here it is 1");
+            let _ = self.ignore(words, "ns takes this seed from the clock; hol uses 1");
             value = 1;
         }
         let Some(value) = u64::try_from(value).ok().filter(|value| *value < MAX_RANDOM) else {
@@ -273,7 +274,7 @@ impl Simulator<'_> {
         Ok(value.to_string())
     }
 
-    /// Returns the random generator of a handle.
+    /// Returns the index of the random generator that a handle names.
     pub(crate) fn generator(&self, word: &Word) -> Result<usize, WordError> {
         match self.object(&word.text) {
             Some(Object::Generator(generator)) => Ok(generator),
@@ -305,8 +306,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the table in a file: each line has a value, its number of occurrences, and its cumulative
-    /// probability. tools/ranvar.cc, `EmpiricalRandomVariable::loadCDF`.
+    /// Reads the table of a distribution from a file. Each line contains a value, its number of occurrences, and its
+    /// cumulative probability (tools/ranvar.cc, `EmpiricalRandomVariable::loadCDF`).
     fn distribution(&mut self, file: &Word) -> Result<Vec<[f64; 2]>, WordError> {
         let wrong = |why: &str| WordError { at: file.at, problem: format!("loadCDF {}: {why}", file.text) };
         let text = (self.read_file)(&file.text).map_err(|why| wrong(&why))?;
@@ -320,7 +321,7 @@ impl Simulator<'_> {
             text.lines().map(|line| entry(line).map(|[value, _, share]| [value, share])).collect();
         let table = table.filter(|table| table.is_sorted_by(|one, other| one[1] <= other[1]));
         table.ok_or_else(|| {
-            wrong("each line has a value, a number and a share that does not fall, as in \"3.5 1 0.2\"")
+            wrong("each line needs a value, a number and a cumulative probability that does not decrease, as in \"3.5 1 0.2\"")
         })
     }
 

@@ -8,14 +8,14 @@ use crate::quantity::event_time;
 use crate::simulator::{Outcome, Simulator};
 use crate::tcl::{Word, error_at};
 
-/// The time of the run, and the commands and packets that are due.
+/// The schedule of a run: its current time, and the commands and packets that are due later.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     /// The time of the run; `None` before it has started.
     pub now: Option<Duration>,
-    /// The commands and packets that are due during the run, in order.
+    /// The commands and packets that are due later in the run, by time and then by order of their scheduling.
     due: BTreeMap<(Duration, u64), Due>,
-    /// When each of the commands is due, by its number.
+    /// When each scheduled command is due, by the number of the command.
     due_times: BTreeMap<u64, Duration>,
     commands: u64,
     bursts: u64,
@@ -23,24 +23,26 @@ pub(crate) struct Schedule {
     pub is_over: bool,
 }
 
-/// An item that is due at a time of the run.
+/// What is due at a time of the run.
 #[derive(Debug)]
 enum Due {
-    /// Commands of the script.
+    /// Commands of the script, as scheduled with `$ns at`.
     Commands(Word),
-    /// The first packet of an application over FullTcp after its start number `start`: a script may start it again.
+    /// The first packet of an application over FullTcp, which opens its connection. `start` is the number of the
+    /// application's start, because a script may start it again.
     Opening { application: usize, start: u32 },
-    /// The last packet of a burst of an application after its start number `start`.
+    /// The last packet of an application's burst. `start` is the number of the application's start, because a script
+    /// may start it again.
     Burst { application: usize, start: u32 },
 }
 
-/// Maximum number of commands during a run; a script with more is considered endless.
+/// Maximum number of commands during a run; a script with more is rejected as endless.
 const MAX_DUE: u64 = 200_000;
 /// Maximum number of bursts of all random sources.
 const MAX_BURSTS: u64 = 1_000_000;
 
 impl Schedule {
-    /// Adds commands, and returns the number that identifies them.
+    /// Schedules commands, and returns the number that identifies them.
     fn add_commands(&mut self, at: Duration, script: Word) -> u64 {
         self.commands += 1;
         self.due.insert((at, self.commands), Due::Commands(script));
@@ -48,13 +50,13 @@ impl Schedule {
         self.commands
     }
 
-    /// Adds the last packet of a burst. It is due after the commands of the script at the same time, and in the order
-    /// of the bursts.
+    /// Schedules the last packet of a burst. At its time it comes after the commands of the script, and after bursts
+    /// scheduled before.
     pub fn add_burst(&mut self, at: Duration, application: usize, start: u32) {
         self.add_packet(at, Due::Burst { application, start });
     }
 
-    /// Adds the first packet that opens a connection.
+    /// Schedules the packet that opens the connection of an application.
     pub fn add_opening(&mut self, at: Duration, application: usize, start: u32) {
         self.add_packet(at, Due::Opening { application, start });
     }
@@ -66,7 +68,7 @@ impl Schedule {
 }
 
 impl Simulator<'_> {
-    /// Returns the next commands of the run, and advances its time to them; `None` at the end of the run.
+    /// Returns the commands that are due next, and advances the time of the run to them; `None` at the end of the run.
     pub fn next_due(&mut self) -> Option<Word> {
         // The run ends with its last command, even if sources would send more: only commands have a time in
         // `due_times`.
@@ -104,7 +106,7 @@ impl Simulator<'_> {
         None
     }
 
-    /// Executes `$ns at 0.5 "$ftp start"`: schedules the commands for that time of the run.
+    /// Executes `$ns at 0.5 "$ftp start"`, which schedules commands for a time of the run.
     pub(crate) fn schedule(&mut self, time: &Word, script: &Word) -> Outcome {
         let (at, now) = (event_time(time, self.is_emulab)?, self.schedule.now.unwrap_or_default());
         if at < now {
@@ -117,7 +119,7 @@ impl Simulator<'_> {
         self.schedule.add_commands(at, script.clone()).to_string()
     }
 
-    /// Executes `exit`: the script ends, and during the run all traffic ends with it.
+    /// Executes `exit`, which ends the script and, during the run, all traffic.
     pub(crate) fn exit(&mut self, at: usize) -> Outcome {
         let Some(now) = self.schedule.now else {
             return error_at(
@@ -130,18 +132,18 @@ impl Simulator<'_> {
         Ok(String::new())
     }
 
-    /// Returns whether the time of the run is later than zero.
+    /// Returns whether the time of the run is above zero.
     pub(crate) fn has_begun(&self) -> bool {
         self.schedule.now.is_some_and(|now| now > Duration::ZERO)
     }
 
-    /// Executes `$ns after 0.5 "$ftp start"`.
+    /// Executes `$ns after 0.5 "$ftp start"`, which schedules commands relative to the current time of the run.
     pub(crate) fn schedule_after(&mut self, time: &Word, script: &Word) -> Outcome {
         let at = self.schedule.now.unwrap_or_default() + event_time(time, self.is_emulab)?;
         Ok(self.schedule_at(at, script))
     }
 
-    /// Executes `$ns cancel $event`.
+    /// Executes `$ns cancel $event`, which removes scheduled commands.
     pub(crate) fn cancel(&mut self, event: &Word) -> String {
         let number = event.text.parse::<u64>().unwrap_or_default();
         if let Some(at) = self.schedule.due_times.remove(&number) {
@@ -150,7 +152,7 @@ impl Simulator<'_> {
         String::new()
     }
 
-    /// Executes `$ns run`: from then on the simulation runs.
+    /// Executes `$ns run`, which starts the simulation.
     pub(crate) fn start_run(&mut self) -> String {
         self.schedule.is_running = true;
         // `Simulator run` resets all nodes, and their agents draw once more.

@@ -7,16 +7,16 @@ use crate::programs::Program;
 use crate::simulator::Simulator;
 use crate::tcl::{Interpreter, WordError};
 
-/// A network as an ns script describes it.
+/// The network and the traffic that an ns script describes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     /// Nodes, links and LANs, in the order of the script.
     pub network: NetworkSpec,
     /// Traffic, in the order of the script.
     pub flows: Vec<Flow>,
-    /// Programs that the script starts.
+    /// Programs that the script starts on nodes.
     pub programs: Vec<Program>,
-    /// Ignored commands, in order.
+    /// Ignored commands, in the order of the script.
     pub ignored: Vec<IgnoredCommand>,
 }
 
@@ -32,33 +32,33 @@ pub struct IgnoredCommand {
     pub reason: &'static str,
 }
 
-/// An error in a script, with the position and the remedy.
+/// An error in a script, with its position and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct ScriptError {
-    /// Position of the word: `file:line:column`.
+    /// Position of the wrong word: `file:line:column`.
     pub place: String,
-    /// The problem, and what to do.
+    /// The problem, and how to solve it.
     pub problem: String,
 }
 
-/// A function that returns the text of a file that a script reads with `source`, or why the file is not
-/// available.
+/// A function that returns the text of a file that a script reads with `source`, or an error that says why the file is
+/// not available.
 pub type ReadFile<'f> = &'f dyn Fn(&str) -> Result<String, String>;
 
-/// A function that returns why a network is refused. It is called before the routes are computed (one from every node
-/// to every address).
+/// A function that returns an error if the network must be refused. It is called before routes are computed, because
+/// there is a route from every node to every address.
 pub type CheckNetwork<'c> = &'c dyn Fn(&NetworkSpec) -> Result<(), String>;
 
-/// The beginnings of errors which indicate that the script is a fragment that other scripts read.
+/// The beginnings of the errors that occur if a script is only a fragment, which other scripts read.
 const FRAGMENT_ERRORS: [&str; 2] = ["unknown variable", "the script ends before its run"];
 
-/// Why a script without a simulator cannot be run.
+/// The error for a fragment of a script, which does not create a simulator.
 const FRAGMENT_PROBLEM: &str = "the script describes no nodes and creates no simulator (set ns [new Simulator]); if it is a part of another script, run the one that reads it with source";
 
 impl Script {
-    /// Returns whether this text is an ns script, whatever the name of its file. It is one if a line that is
-    /// not a comment creates a simulator.
+    /// Returns whether this text is an ns script, whatever the name of its file: whether a line other than a comment
+    /// creates a simulator.
     pub fn looks_like_script(text: &str) -> bool {
         let mut lines = text.lines().map(str::trim_start).filter(|line| !line.starts_with('#'));
         lines.any(|line| {
@@ -66,7 +66,7 @@ impl Script {
         })
     }
 
-    /// Parses a script that reads no other files; error messages contain `name`.
+    /// Parses a script that reads no other files; `name` is the script's name in error messages.
     pub fn read(name: &str, text: &str) -> Result<Self, ScriptError> {
         Self::read_with(name, text, &|_| Err("this script has no directory".to_owned()), &|_| Ok(()))
     }

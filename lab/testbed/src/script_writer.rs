@@ -11,14 +11,14 @@ use hol_wire::Address;
 
 use crate::network_builder::{DEFAULT_QUEUE, plain_name};
 
-/// Writes the network as a script; [`Script::read`](crate::Script::read) reads the same graph from it.
-/// Settings that ns cannot express are comments.
+/// Writes the network as an ns script, from which [`Script::read`](crate::Script::read) reads the same graph. Settings
+/// that ns cannot express become comments.
 pub fn write(topology: &Topology) -> String {
     write_with_addresses(topology, &|_| true)
 }
 
-/// Writes the network as [`write()`] does, with only the addresses for which `includes_address` returns true; readers of
-/// the script assign the others.
+/// Writes the network as [`write()`] does, but only with the addresses for which `includes_address` returns true;
+/// whoever reads the script assigns the other addresses.
 pub fn write_with_addresses(topology: &Topology, includes_address: &dyn Fn(Address) -> bool) -> String {
     let mut writer = Writer { topology, includes_address, names: Names::default(), script: String::new() };
     // A write into a string cannot fail.
@@ -34,12 +34,12 @@ struct Writer<'t> {
     script: String,
 }
 
-/// The names used so far, each a variable of the script.
+/// The names of variables of the script so far.
 #[derive(Default)]
 struct Names(Vec<String>);
 
 impl Names {
-    /// Returns `wanted`, changed as far as Tcl and earlier names require.
+    /// Returns `wanted` as a valid name in Tcl, changed if it is already in use.
     fn take(&mut self, wanted: &str) -> String {
         let plain = plain_name(wanted);
         let numbered = (2..).map(|number| format!("{plain}-{number}"));
@@ -81,7 +81,7 @@ impl<'t> Writer<'t> {
         writeln!(self.script, "\n{simulator} rtproto Static\n{simulator} run")
     }
 
-    /// Returns a name for the simulator's variable that nothing else has.
+    /// Returns a name for the simulator's variable that is not in use.
     fn simulator(&self) -> String {
         let labels = self.topology.segments().iter().map(|segment| &segment.label);
         let names: Vec<&String> = self.topology.node_names().iter().chain(labels).collect();
@@ -164,7 +164,7 @@ impl<'t> Writer<'t> {
         self.write_inexpressible(label, settings)
     }
 
-    /// Writes the attributes of a queue that differ from ns's defaults; `red` is whether the queue already is a RED
+    /// Writes the attributes of a queue that differ from ns's defaults; `red` says whether the script has created a RED
     /// queue.
     fn queue(&mut self, queue: &str, settings: &Settings, red: bool) -> std::fmt::Result {
         let mut set =
@@ -195,7 +195,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Writes comments with the settings that ns cannot express.
+    /// Writes a comment that lists the settings that ns cannot express.
     fn write_inexpressible(&mut self, place: &str, settings: &Settings) -> std::fmt::Result {
         let Settings { jitter, loss, duplicate, reorder, reorder_by, corrupt, mtu, overhead, .. } = settings;
         let Settings { jitter_distribution, jitter_correlation, police, channel, .. } = settings;
@@ -209,7 +209,7 @@ impl<'t> Writer<'t> {
         match loss {
             LossSpec::Independent(_) => {}
             LossSpec::Bursts(_) | LossSpec::TimedBursts(_) => unsaid.push("loss in bursts".to_owned()),
-            LossSpec::Packets(_) => unsaid.push("loss packet by packet".to_owned()),
+            LossSpec::Packets(_) => unsaid.push("loss of packets with given numbers".to_owned()),
         }
         let shares = [
             ("jitter_correlation", *jitter_correlation),
@@ -265,7 +265,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// Returns the value of a variable.
+/// Returns the Tcl expression for the value of a variable.
 fn variable_value(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if plain { format!("${name}") } else { format!("${{{name}}}") }
@@ -282,7 +282,7 @@ fn loss(settings: &Settings) -> Ratio {
     }
 }
 
-/// Returns a threshold in packets, as ns counts it.
+/// Converts a threshold to packets of size `packet`, the unit of ns.
 fn packets(threshold: QueueLimit, packet: ByteCount) -> f64 {
     match threshold {
         QueueLimit::Packets(packets) => packets as f64,

@@ -17,33 +17,33 @@ use crate::tcl::{MEASURED_VALUE, ScriptHost, Word, WordError, error_at};
 use crate::traffic::Traffic;
 use crate::unsupported::{self, UnsupportedFeature};
 
-/// The object of a handle such as `_o3`.
+/// The object that a handle such as `_o3` names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Object {
     Simulator,
     Node(usize),
-    /// A segment, which is a link or a LAN. With the index of a line, the object is one direction of a link,
-    /// as in ns; without it, the whole link or LAN, as in Emulab.
+    /// A link or a LAN: the index of its segment. With the index of a line, the object is one direction of a link, as
+    /// in ns; without it, the whole link or LAN, as in Emulab.
     Segment(usize, Option<usize>),
-    /// The queue of one direction: a segment, and the index of a line.
+    /// The queue of one direction of a link: the indices of the segment and of the line.
     Queue(usize, usize),
-    /// The part of one direction after its queue: a segment, and the index of a line.
+    /// The part of one direction of a link behind its queue: the indices of the segment and of the line.
     Line(usize, usize),
     Agent(usize),
     Application(usize),
     Program(usize),
     ErrorModel(usize),
-    /// A random generator.
+    /// A random generator, by its index.
     Generator(usize),
-    /// A random variable.
+    /// A random variable, by its index.
     Variable(usize),
     /// An object that only draws or records.
     Recorder,
-    /// An object of an unknown class, whose commands are unknown, too.
+    /// An object of an unknown class, whose commands are not reported as unknown again.
     Unknown,
 }
 
-/// The network under construction, and the objects of its handles.
+/// The state of a script: the network so far, and the objects that handles name.
 pub(crate) struct Simulator<'t> {
     pub sources: Sources,
     pub read_file: ReadFile<'t>,
@@ -54,32 +54,32 @@ pub(crate) struct Simulator<'t> {
     pub error_models: Vec<ErrorModel>,
     pub defaults: Defaults,
     pub ignored: Vec<IgnoredCommand>,
-    /// Errors so far.
+    /// The errors in the script so far.
     pub unknown: Vec<WordError>,
-    /// The most serious feature so far that hol does not model. The whole script is refused because of it.
+    /// The most serious use so far of a feature that hol does not model; because of it the whole script is refused.
     pub cause: Option<UnsupportedFeature>,
-    /// Whether the script is one of Emulab, with Emulab's defaults and hosts.
+    /// Whether the script is one of Emulab, whose defaults and hosts then apply.
     pub is_emulab: bool,
     pub schedule: Schedule,
     pub randoms: RandomObjects,
     pub has_simulator: bool,
-    /// Octets that the script has made hol keep: all commands with their texts, and the copies that they make.
+    /// Octets that hol stores because of the script: the texts of all commands, and the copies that they make.
     octets: usize,
     /// The number of files that the script has opened; hol does not really open them.
     opened: u32,
     /// Positions in the script of ignored commands.
     pub ignored_at: BTreeSet<usize>,
-    /// The lines of ignored commands, and their texts.
+    /// The lines of ignored commands, each as its position and its text.
     pub ignored_texts: BTreeSet<(String, String)>,
 }
 
-/// Maximum number of octets that hol keeps for one script.
+/// Maximum number of octets that hol stores for one script.
 pub(crate) const MAX_OCTETS: usize = 64 << 20;
 
-/// Number of octets that is counted for a value, an end of a link or a change, in addition to its text.
+/// Number of octets counted for each value, end of a link, or change, in addition to its text.
 pub(crate) const ENTRY_OCTETS: usize = 128;
 
-/// What a command returns, or the error that it causes.
+/// The result of a command, or the error that it causes.
 pub(crate) type Outcome = Result<String, WordError>;
 
 impl ScriptHost for Simulator<'_> {
@@ -164,7 +164,7 @@ impl ScriptHost for Simulator<'_> {
 
     fn note_unseeded(&mut self, at: usize) {
         let (place, command) = (self.sources.line(at), "rand()".to_owned());
-        let reason = "Tcl takes the seed from the clock; here it is 1, unless srand() sets one";
+        let reason = "Tcl takes the seed from the clock; hol uses 1, unless srand() sets one";
         self.ignored.push(IgnoredCommand { place, command, reason });
     }
 
@@ -197,7 +197,7 @@ impl ScriptHost for Simulator<'_> {
             return Ok(None);
         }
         if unsupported::LIBRARY_FILES.contains(&name) {
-            self.ignore(words, "it is a part of ns itself, whose commands are built in")?;
+            self.ignore(words, "the file is a part of ns itself, whose commands are built in")?;
             return Ok(None);
         }
         let problem =
@@ -244,7 +244,7 @@ impl<'t> Simulator<'t> {
         ("defaultRNG", self.add(Object::Generator(0)))
     }
 
-    /// Runs a command of an object: of the simulator, or of an object that it created.
+    /// Executes a command of an object: of the simulator, or of an object that it created.
     fn method(&mut self, object: Object, words: &[Word]) -> Outcome {
         let Some(method) = words.get(1) else {
             return error_at(words[0].at, "the command of an object is missing, as in $ns node");
@@ -258,7 +258,7 @@ impl<'t> Simulator<'t> {
             (Object::Generator(generator), ..) => self.generator_command(generator, method, words),
             (Object::Variable(variable), ..) => self.variable_command(variable, method, words),
             (Object::Recorder, name, _) => {
-                self.ignore(words, "it only draws or records")?;
+                self.ignore(words, "the command only draws or records")?;
                 let is_part =
                     name.starts_with("get-") && (name.ends_with("integrator") || name.ends_with("samples"));
                 Ok(if is_part { self.add(Object::Recorder) } else { MEASURED_VALUE.to_owned() })
@@ -274,7 +274,9 @@ impl<'t> Simulator<'t> {
                 self.set_queue(segment, line, attribute, value)
             }
             (Object::Queue(..), "set", [_]) => Ok(MEASURED_VALUE.to_owned()),
-            (Object::Queue(..), "trace" | "attach", _) => self.ignore(words, "it only draws or records"),
+            (Object::Queue(..), "trace" | "attach", _) => {
+                self.ignore(words, "the command only draws or records")
+            }
             (Object::Queue(..) | Object::Line(..), ..) => {
                 error_at(method.at, "a queue supports only attributes, as in $queue set limit_ 6")
             }
@@ -287,7 +289,7 @@ impl<'t> Simulator<'t> {
                 "color" | "shape" | "label" | "label-color" | "label-at" | "dlabel-color" | "add-mark"
                 | "delete-mark" | "add-desire" | "dump-namconfig",
                 _,
-            ) => self.ignore(words, "it concerns drawings and machines"),
+            ) => self.ignore(words, "the command only concerns drawings or the choice of machines"),
             (Object::Node(_), ..) => error_at(
                 method.at,
                 format!(
@@ -298,7 +300,7 @@ impl<'t> Simulator<'t> {
         }
     }
 
-    /// Counts the octets that a command makes hol keep or copy. They are limited because servers read scripts of
+    /// Counts octets that hol stores or copies because of a command. They are limited because servers read scripts of
     /// strangers.
     pub(crate) fn charge_memory(&mut self, at: usize, octets: usize) -> Result<(), WordError> {
         self.octets = self.octets.saturating_add(octets);
@@ -315,7 +317,7 @@ impl<'t> Simulator<'t> {
         self.add(Object::Simulator)
     }
 
-    /// Returns the object of a handle.
+    /// Returns the object that a handle names.
     pub(crate) fn object(&self, text: &str) -> Option<Object> {
         self.objects.get(handle(text)?).copied()
     }

@@ -7,7 +7,7 @@ use crate::quantity::{bits_per_second, link_delay, link_rate, seconds};
 use crate::simulator::{Object, Outcome, Simulator};
 use crate::tcl::{Word, error_at, suggestion};
 
-/// Methods of the simulator, and how they are written.
+/// Supported methods of the simulator, each with its syntax.
 const METHODS: [(&str, &str); 27] = [
     ("after", "$ns after 0.5 \"$ftp start\""),
     ("at", "$ns at 0.5 \"$ftp start\""),
@@ -146,10 +146,7 @@ impl Simulator<'_> {
             ("cancel", [event]) => Ok(self.cancel(event)),
             ("set", [attribute]) => self.simulator_attribute(attribute),
             ("set", [attribute, _]) => {
-                let problem = format!(
-                    "{:?} is a variable of ns itself, which a script cannot set here",
-                    attribute.text
-                );
+                let problem = format!("{:?} is a variable of ns itself; hol cannot set it", attribute.text);
                 self.unknown(attribute.at, problem)
             }
             ("now", []) => Ok(self.schedule.now.unwrap_or_default().as_secs_f64().to_string()),
@@ -160,12 +157,12 @@ impl Simulator<'_> {
             ("run", []) => Ok(self.start_run()),
             ("halt" | "stop" | "terminate" | "swapout", []) => self.exit(method.at),
             ("use-scheduler", _) => self.ignore(words, "how events are stored does not change results"),
-            ("set-address-format", _) => self.ignore(words, "addresses are chosen here"),
+            ("set-address-format", _) => self.ignore(words, "hol chooses the addresses"),
             // The numbers have a decimal point, as from `scan %f`.
             ("delay_parse", [time]) => Ok(format!("{:?}", seconds(time)?.as_secs_f64())),
             ("bw_parse", [speed]) => Ok(format!("{:?}", bits_per_second(speed)?)),
             (name, _) if RECORDING_METHODS.contains(&name) => {
-                self.ignore(words, "it only draws or records")?;
+                self.ignore(words, "the command only draws or records")?;
                 Ok(self.add(Object::Recorder))
             }
             _ => {
@@ -176,7 +173,7 @@ impl Simulator<'_> {
     }
 }
 
-/// Describes what is wrong with a method call of the simulator.
+/// Returns the error for an unknown method of the simulator, or one with wrong arguments.
 fn unknown(method: &Word) -> String {
     let name = method.text.as_str();
     if let Some((_, form)) = METHODS.iter().find(|(known, _)| *known == name) {

@@ -1,22 +1,23 @@
 //! The texts of a script: its own text, and the texts of the files that it reads with `source`.
 
-/// Maximum number of octets of all files together.
+/// Maximum number of octets of a script and all files that it reads.
 const MAX_SCRIPT_OCTETS: usize = 4 << 20;
 
-/// The texts in sequence, so that an offset identifies the file and the position of a word.
+/// The texts of a script and the files that it reads, one after the other; so an offset identifies a file and a
+/// position in it.
 #[derive(Debug)]
 pub(crate) struct Sources {
     texts: Vec<Source>,
 }
 
-/// A file of the script.
+/// The script, or a file that it reads.
 #[derive(Debug)]
 struct Source {
     name: String,
     text: String,
-    /// Position of the first octet of the file among all sources.
+    /// Offset of the first octet of the file in the sequence of all texts.
     base: usize,
-    /// Offsets at which the lines of the file begin.
+    /// Offsets in the file at which its lines begin.
     lines: Vec<usize>,
 }
 
@@ -27,7 +28,7 @@ impl Source {
         Self { name: name.to_owned(), text: text.to_owned(), base, lines }
     }
 
-    /// Returns the number of the line that contains the offset, from 1.
+    /// Returns the number of the line that contains the offset; lines count from 1.
     fn line(&self, at: usize) -> usize {
         let at = (at - self.base).min(self.text.len());
         self.lines.partition_point(|start| *start <= at)
@@ -35,7 +36,7 @@ impl Source {
 }
 
 impl Sources {
-    /// Creates the texts with the script itself.
+    /// Creates the sequence with the text of the script.
     pub fn new(name: &str, text: &str) -> Self {
         Self { texts: vec![Source::new(name, text, 0)] }
     }
@@ -51,7 +52,7 @@ impl Sources {
         Some(base)
     }
 
-    /// Returns the file and the line of an offset: `file:line`.
+    /// Returns the file and the line that contain an offset, as `file:line`.
     pub fn line(&self, at: usize) -> String {
         let own = self.source_at(at);
         format!("{}:{}", own.name, own.line(at))
@@ -66,7 +67,7 @@ impl Sources {
         (name, line, before.chars().count() + 1)
     }
 
-    /// Returns the text of the file that contains the offset, from the offset on.
+    /// Returns the rest of the file that contains the offset, from the offset on.
     pub fn text_from(&self, at: usize) -> &str {
         let Source { text, base, .. } = self.source_at(at);
         text.get(at - base..).unwrap_or_default()
@@ -79,7 +80,7 @@ impl Sources {
         own.text.get(at - own.base..end).unwrap_or_default()
     }
 
-    /// Returns the words of all texts, without comments and printed text, with their offsets.
+    /// Returns the words of all texts with their offsets, except words in comments and in printed text.
     pub fn words(&self) -> impl Iterator<Item = (&str, usize)> {
         self.texts.iter().flat_map(|Source { text, base, .. }| {
             let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));

@@ -8,12 +8,12 @@ use crate::agents::Agent;
 use crate::application::Application;
 use crate::tcl::{WordError, error_at};
 
-/// Agents, applications, and the end of the script.
+/// The agents and applications of a script, and when the script ends.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub agents: Vec<Agent>,
     pub applications: Vec<Application>,
-    /// The applications of each agent that has any.
+    /// Indices of the applications of each agent that has any.
     applications_by_agent: BTreeMap<usize, Vec<usize>>,
     pub end: Option<Duration>,
 }
@@ -38,12 +38,12 @@ impl Traffic {
         Ok(())
     }
 
-    /// Returns the applications of an agent.
+    /// Returns the indices of the applications of an agent.
     pub fn applications_of(&self, agent: usize) -> &[usize] {
         self.applications_by_agent.get(&agent).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the first application of an agent that satisfies the condition.
+    /// Returns the index of the first application of an agent that satisfies the condition.
     pub fn find(&self, agent: usize, is_wanted: impl Fn(&Application) -> bool) -> Option<usize> {
         self.applications_of(agent).iter().copied().find(|index| is_wanted(&self.applications[*index]))
     }

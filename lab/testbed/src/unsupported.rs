@@ -7,7 +7,7 @@
 use crate::simulator::Simulator;
 use crate::tcl::{Word, WordError};
 
-/// A kind of cause, the most serious first.
+/// A kind of feature that hol does not model, the most serious kind first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Satellite,
@@ -26,7 +26,7 @@ enum Kind {
     Replaced,
 }
 
-/// Why a script cannot be run.
+/// A feature that hol does not model, with its position in the script; hol refuses the script.
 #[derive(Debug, Clone)]
 pub(crate) struct UnsupportedFeature {
     kind: Kind,
@@ -34,7 +34,7 @@ pub(crate) struct UnsupportedFeature {
 }
 
 impl Kind {
-    /// Returns the sentence that names the feature which is not modelled, and the alternative.
+    /// Returns the error message, which names the feature that hol does not model, and an alternative.
     const fn reason(self) -> &'static str {
         match self {
             Self::Satellite => {
@@ -84,23 +84,22 @@ impl UnsupportedFeature {
         Some(Self::new(*kind, word, at))
     }
 
-    /// Returns a cause that concerns routes.
+    /// Returns an unsupported feature that concerns routes.
     pub fn routing(at: usize, problem: &str) -> Self {
         Self { kind: Kind::Routing, error: WordError { at, problem: problem.to_owned() } }
     }
 
-    /// Returns whether this cause is reported no matter what else the script contains, so that hol need not read the
-    /// rest.
+    /// Returns whether this feature is always the one reported, so that hol need not read the rest of the script.
     pub fn outranks_all_others(&self) -> bool {
         self.kind < Kind::Routing
     }
 
-    /// Returns whether this cause is more serious than another one and must be reported instead of it.
+    /// Returns whether this feature is more serious than another one and must be reported instead of it.
     pub fn is_graver_than(&self, other: &Self) -> bool {
         self.kind < other.kind
     }
 
-    /// Returns the sentence and its position.
+    /// Converts the feature to an error with its message and position.
     pub fn into_error(self) -> WordError {
         self.error
     }
@@ -177,7 +176,7 @@ const REVEALING_WORDS: [(&str, Kind); 67] = [
     ("Application/TcpApp", Kind::Messages),
 ];
 
-/// Returns the unsupported feature that a command as a whole indicates.
+/// Returns the unsupported feature that a command indicates if all its words are considered.
 pub(crate) fn of_command(words: &[Word]) -> Option<UnsupportedFeature> {
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     match texts[..] {
@@ -196,13 +195,13 @@ pub(crate) fn of_command(words: &[Word]) -> Option<UnsupportedFeature> {
     }
 }
 
-/// Returns whether a switch of ns is not off.
+/// Returns whether a switch of ns is on: whether its value is none of those that mean "off".
 pub(crate) fn is_on(value: &str) -> bool {
     !matches!(value, "0" | "false" | "off")
 }
 
-/// Returns the feature that `$ns node-config -option value …` indicates: the nodes are wireless unless an option
-/// indicates another kind. Wired nodes need no such command.
+/// Returns the unsupported feature that `$ns node-config -option value …` indicates. The command configures wireless
+/// nodes unless an option says otherwise; wired nodes need no such command.
 fn node_config(words: &[Word]) -> Option<UnsupportedFeature> {
     let known = words[2..].iter().find_map(|word| UnsupportedFeature::of_word(&word.text, word.at));
     let is_wired = |word: &Word| matches!(word.text.as_str(), "-wiredRouting" | "-addressType" | "-reset");
@@ -214,7 +213,7 @@ fn node_config(words: &[Word]) -> Option<UnsupportedFeature> {
     })
 }
 
-/// Methods that ns calls during a run: `tcl.evalf("%s recv …")` and the like in its C++.
+/// Methods that ns's C++ code calls during a run, for example with `tcl.evalf("%s recv …")`.
 const CALLBACKS: [&str; 17] = [
     "recv",
     "recv-pkt",
@@ -235,14 +234,14 @@ const CALLBACKS: [&str; 17] = [
     "sched-stop",
 ];
 
-/// Methods that only scripts call, so a subclass of ns's class may define them and call ns's method with `next`.
+/// Methods that only scripts call. A subclass of ns's class may define them and call ns's method with `next`.
 const CALLED_BY_SCRIPTS: [&str; 6] = ["init", "start", "stop", "send", "produce", "producemore"];
 
-/// The methods of ns itself, by class.
+/// The methods of ns, by class.
 const NS_METHODS: &str = include_str!("ns-methods.txt");
 
-/// Returns why a script may not define this method for a class of ns; `None` if it may. With `extends`, the
-/// method is for a subclass or an object of that class.
+/// Returns why a script may not define this method for a class of ns; `None` if it may. With `extends`, the method is
+/// defined for a subclass or an object of the class.
 pub(crate) fn unsupported_method(class: &Word, method: &Word, extends: bool) -> Option<UnsupportedFeature> {
     let what = || format!("{} of {}", method.text, class.text);
     if CALLBACKS.contains(&method.text.as_str()) {
@@ -265,7 +264,7 @@ fn is_of_ns(class: &str, method: &str) -> bool {
     lines.filter(|(above, _)| is_above(above)).any(|(_, methods)| methods.split(' ').any(|own| own == method))
 }
 
-/// Files of ns's own library that old scripts read.
+/// Names of files in ns's own library that old scripts read with `source`.
 pub(crate) const LIBRARY_FILES: [&str; 11] = [
     "timer.tcl",
     "vlan.tcl",
@@ -281,19 +280,19 @@ pub(crate) const LIBRARY_FILES: [&str; 11] = [
 ];
 
 impl Simulator<'_> {
-    /// Returns whether the script is refused no matter what its other commands are.
+    /// Returns whether hol refuses the script no matter what the rest of it contains.
     pub(crate) fn is_refused(&self) -> bool {
         self.cause.as_ref().is_some_and(UnsupportedFeature::outranks_all_others)
     }
 
-    /// Notes a feature that hol does not model; the most serious one is reported.
+    /// Records a feature that hol does not model; only the most serious one is reported.
     pub(crate) fn refuse(&mut self, cause: UnsupportedFeature) {
         if self.cause.as_ref().is_none_or(|known| cause.is_graver_than(known)) {
             self.cause = Some(cause);
         }
     }
 
-    /// Notes the features of a command that hol does not model.
+    /// Records the features in a command that hol does not model.
     pub(crate) fn find_unsupported_features(&mut self, words: &[Word]) {
         let checked = match words[0].text.as_str() {
             "new" => words,
@@ -307,8 +306,8 @@ impl Simulator<'_> {
         }
     }
 
-    /// Returns the most serious cause in the executed commands; `None` if there is none. If the script is
-    /// refused anyway (`is_refused`), the other commands are searched for a more serious one.
+    /// Returns the most serious unsupported feature in the executed commands; `None` if there is none. If the script is
+    /// refused for another reason (`is_refused`), the commands that were not executed are searched, too.
     pub fn refusal(&self, is_refused: bool) -> Option<WordError> {
         let unreached = self
             .sources
@@ -325,7 +324,7 @@ impl Simulator<'_> {
         all.map(UnsupportedFeature::into_error)
     }
 
-    /// Returns whether no command of the script, executed or not, creates a simulator.
+    /// Returns whether the script is a fragment: none of its commands, executed or not, creates a simulator.
     pub fn is_fragment(&self) -> bool {
         !self.has_simulator && !self.sources.words().any(|(word, _)| word == "Simulator")
     }

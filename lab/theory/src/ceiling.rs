@@ -9,10 +9,10 @@ pub struct ConstantRateFlow {
     pub messages: u64,
     /// Octets of each message.
     pub size: u64,
-    /// Octets of each message on the bottleneck, including its share of the headers.
+    /// Octets that each message occupies on the bottleneck, including its share of the headers.
     pub wire_octets: f64,
-    /// Time from one message to the next; zero: each message is sent as soon as the transport has accepted the previous
-    /// one.
+    /// Time from the sending of one message to the next. If it is zero, each message is sent as soon as the transport
+    /// has accepted the previous one.
     pub interval: Duration,
     /// Rate of the bottleneck.
     pub rate: BitRate,
@@ -21,7 +21,7 @@ pub struct ConstantRateFlow {
 }
 
 impl ConstantRateFlow {
-    /// Returns the goodput from the first message sent to the last delivered, in kbit/s.
+    /// Returns the goodput in kbit/s, from the first transmission to the last delivery.
     pub fn ceiling_kbps(&self) -> f64 {
         let serialization = self.wire_octets * 8.0 / self.rate.bits_per_second() as f64;
         // The slower of the sender and the bottleneck determines the time between two messages.

@@ -4,37 +4,38 @@ use hol_base::Duration;
 
 use crate::{Recovery, Transfer};
 
-/// The distribution of the time between two transmissions of a packet.
+/// The distribution of the time from a transmission of a packet to its next transmission.
 pub(crate) struct RetransmissionDelay {
-    /// Times in ns until later packets reveal that a packet's first transmission is lost, each with its probability.
+    /// Times in ns until later packets reveal the loss of a packet's first transmission, each with its probability.
     first_loss: Vec<(u64, f64)>,
-    /// Times in ns until later packets reveal the loss of a retransmission; empty if only the timer does.
+    /// Times in ns until later packets reveal the loss of a retransmission, each with its probability; empty if only
+    /// the retransmission timer reveals it.
     repeated_loss: Vec<(u64, f64)>,
     /// The retransmission timeout in ns, without back-off.
     pub rto: u64,
-    /// Time in ns from one RTO after the transmission to the first timeout, which is late because the acknowledgement
-    /// of the previous packet restarts the timer (RFC 7765 corrects this).
+    /// Time in ns by which the first timeout comes later than one RTO after the transmission, because the
+    /// acknowledgment of the previous packet restarts the timer (RFC 7765 corrects this).
     restart_delay: u64,
-    /// The maximum RTO after back-off, in ns.
+    /// The maximum of the RTO after back-off, in ns.
     rto_max: u64,
 }
 
 /// One possible time until a lost packet is transmitted again, with its probability.
 pub(crate) struct Step {
-    /// Time to the next transmission, in ns.
+    /// Time to the packet's next transmission, in ns.
     pub delay: u64,
     pub probability: f64,
     /// 1 if the timer caused the transmission, otherwise 0.
     pub timeouts: u32,
 }
 
-/// The timeout in ns of a recovery without a timer: it never expires.
+/// A timeout that never expires, in ns, for a recovery without retransmission timer.
 const NEVER: u64 = u64::MAX / 4;
-/// The probability at which distributions are truncated; the remainder is attributed to the timer.
+/// The probability below which distributions are truncated; the remainder is attributed to the retransmission timer.
 const TRUNCATION_PROBABILITY: f64 = 1e-12;
 
 impl RetransmissionDelay {
-    /// Returns the distribution for a transfer.
+    /// Computes the distribution for a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let arrives = 1.0 - transfer.loss.value();
         let round_trip = transfer.round_trip();
@@ -79,8 +80,8 @@ impl RetransmissionDelay {
         }
     }
 
-    /// Returns the possible times until a lost packet is transmitted again. `first` says whether only its
-    /// first transmission has been lost; `timeouts` is how many timeouts it has had.
+    /// Returns the possible times until a lost packet is transmitted again. `first` says whether only its first
+    /// transmission has been lost; `timeouts` is its number of timeouts so far.
     pub fn steps(&self, first: bool, timeouts: u32) -> Vec<Step> {
         let backed_off = self.rto.saturating_mul(1 << timeouts.min(20)).min(self.rto_max.max(self.rto));
         let (fast, timer) = if first {
@@ -100,7 +101,8 @@ impl RetransmissionDelay {
     }
 }
 
-/// Returns the distribution of the number of trials until the `successes`-th success (negative binomial).
+/// Returns the distribution of the number of trials up to the success with number `successes` (negative binomial),
+/// given the probability of a success.
 fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     let mut probability = success.powi(successes as i32);
     let (mut law, mut rest) = (Vec::new(), 1.0);
@@ -117,8 +119,9 @@ fn trials(successes: u64, success: f64) -> Vec<(u64, f64)> {
     law
 }
 
-/// Returns the distribution of the number of packets until a TCP sender knows of three later arrivals. SACK blocks repeat the contents of
-/// lost ACKs, so only the loss of the third ACK or a later one delays the sender.
+/// Returns the distribution of the number of packets that are sent until a TCP sender has learned of three later
+/// arrivals. SACK blocks repeat what lost ACKs reported, so only the loss of the third ACK or a later one delays the
+/// sender.
 fn duplicates(arrives: f64) -> Vec<(u64, f64)> {
     let told_later = trials(1, arrives * arrives);
     let mut law = vec![0.0; 4];

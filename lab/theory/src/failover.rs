@@ -2,10 +2,10 @@
 
 use hol_base::Duration;
 
-/// Returns the time from the first lost packet until the number of consecutive timeouts exceeds `errors` (RFC
-/// 9260 section 8.2).
+/// Returns the time from the first lost packet until the number of consecutive timeouts exceeds `errors` (RFC 9260
+/// section 8.2).
 ///
-/// It is the sum of `errors + 1` timeouts, each twice the previous one and none above `rto_max`. `errors` is
+/// It is the sum of `errors + 1` timeouts; each is twice the previous one, but at most `rto_max`. `errors` is
 /// Path.Max.Retrans, or the potentially-failed threshold of RFC 7829 section 3.2.
 pub fn detection_time(rto: Duration, rto_max: Duration, errors: u32) -> Duration {
     let timeouts = std::iter::successors(Some(rto), |timeout| Some((*timeout * 2).min(rto_max)));

@@ -7,19 +7,19 @@ use hol_base::Duration;
 use crate::detection::RetransmissionDelay;
 use crate::{Recovery, Transfer};
 
-/// A step in the distribution of `X`, the delay that a packet suffers from losses of its own transmissions.
+/// A step in the distribution of `X`, the delay of a packet because some of its own transmissions were lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct LossDelayStep {
-    /// Delay in addition to the one-way delay, in ns.
+    /// The delay `X` in ns; it does not include the one-way delay.
     pub delay: u64,
-    /// Probability that the delay is at least this long.
+    /// Probability that `X` is at least `delay`.
     pub reached: f64,
 }
 
-/// Maximum number of consecutive losses of one packet that are considered.
+/// Maximum number of consecutive losses of a packet that the distribution takes into account.
 const MAX_LOSSES: u32 = 32;
 
-/// Returns the distribution of `X`, ascending; empty without loss.
+/// Returns the distribution of `X`, by ascending delay; empty without loss.
 pub(crate) fn loss_delay_steps(transfer: &Transfer) -> Vec<LossDelayStep> {
     let mut delays: Vec<(u64, f64)> = delays(transfer).into_iter().collect();
     let mut reached = 0.0;
@@ -30,7 +30,8 @@ pub(crate) fn loss_delay_steps(transfer: &Transfer) -> Vec<LossDelayStep> {
     delays.into_iter().map(|(delay, reached)| LossDelayStep { delay, reached }).collect()
 }
 
-/// Returns the probability of each delay above zero. A packet is delayed if one or more of its transmissions are lost.
+/// Returns the probability of each delay above zero, in ns. A packet is delayed if one or more of its transmissions are
+/// lost.
 fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     let (loss, detection) = (transfer.loss.value(), RetransmissionDelay::new(transfer));
     let ideal = matches!(transfer.recovery, Recovery::Ideal { .. });
@@ -59,15 +60,14 @@ fn delays(transfer: &Transfer) -> BTreeMap<u64, f64> {
     arrived
 }
 
-/// Returns true if a delay adds less than ten nanoseconds to the mean,
-/// `probability * (delay + delay² / (2 spacing))`.
+/// Returns whether a delay adds less than ten nanoseconds to the mean: `probability * (delay + delay² / (2 spacing))`.
 fn is_negligible(transfer: &Transfer, delay: u64, probability: f64) -> bool {
     let spacing = transfer.period().saturating_mul(transfer.streams.into()) as f64;
     let delay = delay as f64;
     probability * delay * (1.0 + delay / (2.0 * spacing)) < 10.0
 }
 
-/// Returns the mean number of timeouts that begin during another one, on one connection.
+/// Returns the mean number of timeouts that begin during another timeout, on one connection.
 pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
     let (loss, detection) = (transfer.loss.value(), RetransmissionDelay::new(transfer));
     let by_timer = |first| -> f64 {
@@ -80,17 +80,17 @@ pub(crate) fn overlapping_timeouts(transfer: &Transfer) -> f64 {
 }
 
 impl Transfer {
-    /// Returns the delay of a lost message in the best case; zero on a path without loss. As few packets as
-    /// possible then reveal the loss, and its first retransmission arrives.
+    /// Returns the delay of a lost message in the best case, in which as few later packets as possible reveal the loss
+    /// and the first retransmission arrives; zero on a path without loss.
     ///
-    /// With [`Recovery::Ideal`] no message waits longer, so this is then also an upper bound of the mean
-    /// resequencing delay.
+    /// With [`Recovery::Ideal`] this is the maximum for every message, and so an upper bound of the mean resequencing
+    /// delay.
     pub fn loss_delay(&self) -> Duration {
         Duration::from_nanos(loss_delay_steps(self).first().map_or(0, |level| level.delay))
     }
 
-    /// Returns the smallest number of streams for which a message that is late by [`Self::loss_delay`] delays
-    /// no other message.
+    /// Returns the smallest number of streams with which a message that arrives [`Self::loss_delay`] late delays no
+    /// other message.
     pub fn sufficient_streams(&self) -> u32 {
         self.loss_delay().as_nanos().div_ceil(self.period()).max(1) as u32
     }

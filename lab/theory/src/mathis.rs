@@ -5,14 +5,15 @@ use hol_base::{ByteCount, Duration, Ratio};
 /// How often the receiver acknowledges, which determines how fast the window grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acks {
-    /// Every packet.
+    /// The receiver acknowledges every packet.
     Every,
-    /// Every other packet.
+    /// The receiver acknowledges every other packet.
     Delayed,
 }
 
 impl Acks {
-    /// The constant C: the square root of 3/2, or of 3/4.
+    /// Returns the constant C of Mathis et al.: the square root of 3/2 if every packet is acknowledged, of 3/4 if every
+    /// other.
     fn constant(self) -> f64 {
         match self {
             Self::Every => 1.5f64.sqrt(),
@@ -26,7 +27,7 @@ pub fn mean_window(loss: Ratio, acks: Acks) -> f64 {
     acks.constant() / loss.value().sqrt()
 }
 
-/// Returns the throughput in bit/s with packets of `mss` octets of payload: one window per round trip.
+/// Returns the throughput in bit/s with packets of `mss` octets of payload: a mean congestion window per round trip.
 pub fn throughput(mss: ByteCount, round_trip: Duration, loss: Ratio, acks: Acks) -> f64 {
     mss.0 as f64 * 8.0 / round_trip.as_secs_f64() * mean_window(loss, acks)
 }

@@ -13,7 +13,7 @@ use hol_base::{Rng, Seed};
 use self::sender::Sender;
 use crate::{Arrivals, Recovery, Transfer};
 
-/// Returns the response times in ms of `n` transactions, in the order of the requests.
+/// Returns the response times of `n` transactions in ms, in the order of the requests.
 pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     let mut world = Transmission::new(transfer, seed, n);
     world.schedule_request(0);
@@ -25,7 +25,7 @@ pub fn simulate(transfer: &Transfer, seed: Seed, n: usize) -> Vec<f64> {
     world.requested.iter().zip(&world.answered).map(took).collect()
 }
 
-/// A direction (0 for requests, 1 for replies) and the index of a connection.
+/// A channel: its direction (0 for requests, 1 for replies) and the index of its connection.
 type Channel = (usize, usize);
 const UP: usize = 0;
 const DOWN: usize = 1;
@@ -33,22 +33,23 @@ const DOWN: usize = 1;
 /// An event of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The client sends this request.
+    /// The client sends the request with this number.
     Request(usize),
-    /// A packet of a channel arrives.
+    /// The packet with this number arrives on a channel.
     Data(Channel, usize),
-    /// An acknowledgement reaches the sender of a channel; it reports this many entries of the receiver's log.
+    /// An acknowledgment reaches the sender of a channel. It reports this many entries from the start of the receiver's
+    /// log.
     Ack(Channel, usize),
-    /// The timer of a channel's sender expires, unless it has been set again.
+    /// The timer of a channel's sender expires; this has no effect if the timer was set again.
     Timer(Channel),
 }
 
-/// One direction: both ends of its connections, and which messages have arrived and been delivered.
+/// One direction: both ends of its connections, and the messages that have arrived and been delivered.
 struct Direction {
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     arrived: Vec<bool>,
-    /// The next message to be delivered on each stream.
+    /// The number of the next message to be delivered on each stream.
     next: BTreeMap<usize, usize>,
     losses: Rng,
 }
@@ -56,11 +57,11 @@ struct Direction {
 /// The receiving end of a channel.
 #[derive(Default)]
 struct Receiver {
-    /// The message that each packet carries, by packet number.
+    /// The number of the message in each packet, by packet number.
     messages: Vec<usize>,
     arrived: Vec<bool>,
-    /// Packet numbers in the order in which they first arrived. An acknowledgement reports a prefix of
-    /// this list, so it also reports what lost acknowledgements would have reported.
+    /// Packet numbers in the order in which the packets first arrived. An acknowledgment reports the start of this
+    /// list, so it also reports what lost acknowledgments would have reported.
     log: Vec<usize>,
 }
 
@@ -77,7 +78,7 @@ struct Transmission<'a> {
     arrivals: Rng,
     /// When each request was sent, in ns.
     requested: Vec<u64>,
-    /// When each request was answered, in ns.
+    /// When the reply to each request was delivered, in ns.
     answered: Vec<u64>,
 }
 
@@ -174,7 +175,8 @@ impl<'a> Transmission<'a> {
         matches!(self.transfer.recovery, Recovery::Ideal { .. })
     }
 
-    /// Adds an event for the current timer. Events of earlier timers stay in the queue; the sender ignores them.
+    /// Schedules the expiry of the channel's timer. Expiries of a timer that was set again stay in the queue; the
+    /// sender ignores them.
     fn set_timer(&mut self, channel: Channel) {
         if let Some(deadline) = self.directions[channel.0].senders[channel.1].take_new_deadline() {
             self.schedule(deadline, Event::Timer(channel));
@@ -197,7 +199,7 @@ impl<'a> Transmission<'a> {
         self.deliver(way, message);
     }
 
-    /// Delivers the messages that are now in order on the stream of `message`.
+    /// Delivers the messages that are now in order, on the stream of message `message`.
     fn deliver(&mut self, way: usize, message: usize) {
         let streams = self.transfer.streams as usize;
         let stream = message % streams;

@@ -3,10 +3,11 @@
 
 use hol_base::{Duration, Ratio};
 
-/// Returns the mean time in ms of a request and its reply, each retransmitted after timeouts that double until it arrives.
+/// Returns the mean time in ms until the reply to a request arrives, if both are retransmitted after timeouts that
+/// double each time.
 ///
-/// `RTT + 2 RTO p / (1 - 2 p)`; `None` for a loss of 50 % and more, where the mean is infinite without a maximum RTO. Tail loss probes do
-/// not change it: with one packet in flight Linux's probe timer is not shorter than the RTO.
+/// It is `RTT + 2 RTO p / (1 - 2 p)`; `None` for a loss of 50 % and more, where the mean is infinite without a maximum
+/// RTO. Tail loss probes do not change it: with one packet in flight Linux's probe timer is not shorter than the RTO.
 pub fn mean_response_time(round_trip: Duration, rto: Duration, loss: Ratio) -> Option<f64> {
     let p = loss.value();
     (p < 0.5).then(|| round_trip.as_millis_f64() + 2.0 * rto.as_millis_f64() * p / (1.0 - 2.0 * p))

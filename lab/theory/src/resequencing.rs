@@ -13,27 +13,27 @@ use hol_base::Duration;
 use crate::loss_delay::{LossDelayStep, loss_delay_steps};
 use crate::{Arrivals, Transfer};
 
-/// The smallest number of parts into which a delay is divided to sample the distribution, if this is continuous or has
-/// very many steps.
+/// The minimum number of parts into which a delay is divided to sample the distribution, if the distribution is
+/// continuous or has very many steps.
 const MIN_PARTS: u64 = 256;
 
-/// The distribution of the resequencing delay of one direction, in ns. A message is delayed because it was
-/// lost, or because it waits for another one.
+/// The distribution of the resequencing delay of one direction, in ns. A message is delayed because a transmission of
+/// it was lost, or because it waits for another message.
 pub(crate) struct DelayDistribution {
     levels: Vec<LossDelayStep>,
-    /// Mean time between two messages of a stream.
+    /// Mean time between two messages of a stream, in ns.
     spacing: u64,
     arrivals: Arrivals,
 }
 
 impl DelayDistribution {
-    /// Computes the distribution for a transfer.
+    /// Computes the distribution of the resequencing delay for a transfer.
     pub fn new(transfer: &Transfer) -> Self {
         let spacing = transfer.period().saturating_mul(transfer.streams.into());
         Self { levels: loss_delay_steps(transfer), spacing, arrivals: transfer.arrivals }
     }
 
-    /// Returns the probability that a message waits no longer than `x`.
+    /// Returns the probability that the delay of a message is at most `x` ns.
     fn cdf(&self, x: u64) -> f64 {
         match self.arrivals {
             Arrivals::Periodic => self.cdf_periodic(x),
@@ -41,8 +41,9 @@ impl DelayDistribution {
         }
     }
 
-    /// Returns the product of `F(x + i s)` over all `i >= 0`, where `F` is the distribution of one `X_i`. It is
-    /// constant between levels, so equal factors are counted and raised to a power.
+    /// Returns the probability for messages at equal intervals `s`: the product of `F(x + i s)` over all `i >= 0`,
+    /// where `F` is the distribution of one packet's `X`. `F` is constant between levels, so equal factors are counted
+    /// and raised to a power.
     fn cdf_periodic(&self, x: u64) -> f64 {
         let mut counted = 0;
         let mut log = 0.0;
@@ -56,8 +57,8 @@ impl DelayDistribution {
         log.exp()
     }
 
-    /// Returns `F(x) exp(-mu * integral of 1 - F from x)`, where `mu` is the message rate of a stream: the losses for
-    /// which messages still wait are a Poisson process, too.
+    /// Returns the probability for messages as a Poisson process: `F(x) exp(-mu * integral of 1 - F from x)`, where
+    /// `mu` is the message rate of a stream. The losses for which messages still wait are a Poisson process, too.
     fn cdf_poisson(&self, x: u64) -> f64 {
         let (mut below, mut integral, mut lost) = (0, 0.0, None);
         for LossDelayStep { delay, reached } in &self.levels {
@@ -70,7 +71,7 @@ impl DelayDistribution {
         (1.0 - lost.unwrap_or(0.0)) * (-integral / self.spacing as f64).exp()
     }
 
-    /// Returns ascending delays; between two neighbours the distribution is constant or nearly so.
+    /// Returns delays in ascending order, between which the distribution is constant or nearly so.
     fn values(&self) -> Vec<u64> {
         // The distribution has steps only at delays that differ from a level by a whole number of spacings, so every
         // step has the remainder of a level.
@@ -96,8 +97,8 @@ impl DelayDistribution {
         values
     }
 
-    /// Approximates the distribution by single delays with probabilities: each jump at its position, the probability
-    /// between two values at their middle.
+    /// Approximates the distribution by single delays, each with its probability: a jump of the distribution at its
+    /// position, the probability between two values at their middle.
     fn atoms(&self) -> Vec<(u64, f64)> {
         let (mut below, mut reached) = (0u64, 0.0);
         let mut atoms = Vec::new();
@@ -114,12 +115,12 @@ impl DelayDistribution {
         atoms
     }
 
-    /// Returns the mean in ns.
+    /// Returns the mean delay in ns.
     fn mean(&self) -> f64 {
         self.atoms().iter().map(|(value, probability)| *value as f64 * probability).sum()
     }
 
-    /// Returns the probability that two independent delays together exceed `x`.
+    /// Returns the probability that the sum of two independent delays exceeds `x` ns.
     fn sum_exceeds(&self, x: u64) -> f64 {
         let atoms = self.atoms();
         let within = atoms.iter().take_while(|(value, _)| *value <= x);
@@ -129,7 +130,7 @@ impl DelayDistribution {
 }
 
 impl Transfer {
-    /// Returns the mean response time in ms: a round trip, and the resequencing delay of both directions.
+    /// Returns the mean response time in ms: a round trip plus the mean resequencing delays of both directions.
     pub fn mean_response(&self) -> f64 {
         (self.round_trip() as f64 + 2.0 * DelayDistribution::new(self).mean()) / 1e6
     }

@@ -2,19 +2,20 @@
 
 use hol_base::{Duration, Frequency, Ratio};
 
-/// Requests and replies, one message per packet, on a path that delays all packets equally and loses each independently.
+/// Requests and replies, one message per packet, on a path that delays all packets by the same time and loses them
+/// independently.
 ///
-/// Both directions are equal; every reply is sent when its request is delivered.
+/// Both directions have the same properties; every reply is sent when its request is delivered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transfer {
     /// Requests per second.
     pub rate: Frequency,
-    /// Delay from one end to the other; a round trip is twice that.
+    /// Delay from one end to the other; the round-trip time is twice this delay.
     pub one_way_delay: Duration,
     /// The probability that a packet is lost, in each direction.
     pub loss: Ratio,
-    /// Number of streams of the association, or of parallel connections if the recovery is TCP's. Messages
-    /// use them in turn.
+    /// Number of streams of the association; with a recovery of TCP, the number of parallel connections. Messages use
+    /// them in turn.
     pub streams: u32,
     /// The process by which requests are sent.
     pub arrivals: Arrivals,
@@ -25,37 +26,38 @@ pub struct Transfer {
 /// The process by which requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// At equal intervals.
+    /// Requests are sent at equal intervals.
     Periodic,
-    /// At exponentially distributed intervals. The closed form then treats each stream's messages as Poisson, too, as
-    /// if streams were drawn at random. In fact streams are used in turn, so their messages are more regular and wait
-    /// less.
+    /// Requests are sent at exponentially distributed intervals. The closed form then treats the messages of each
+    /// stream as a Poisson process, too, as if streams were drawn at random. In fact streams are used in turn, so their
+    /// messages are more regular and wait less.
     Poisson,
 }
 
 /// How a lost packet is detected and retransmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recovery {
-    /// After `reports` later packets were acknowledged; no retransmission and no report is ever lost.
+    /// A packet is retransmitted once `reports` later packets have been acknowledged; retransmissions and
+    /// acknowledgments are never lost.
     Ideal {
         /// Number of missing reports after which a packet is retransmitted.
         reports: u32,
     },
     /// SCTP's fast retransmit after three missing reports (RFC 9260 section 7.2.4).
     Sctp {
-        /// The shortest retransmission timeout.
+        /// The minimum of the retransmission timeout.
         rto_min: Duration,
-        /// Whether a chunk may be fast-retransmitted again when its retransmission is lost, too.
+        /// Whether a chunk may be fast-retransmitted again if its retransmission is lost.
         again: bool,
     },
-    /// TCP with SACK and a duplicate threshold of three (RFC 6675), as in Linux in 2006.
+    /// TCP with SACK and a threshold of three duplicate ACKs (RFC 6675), as in Linux in 2006.
     TcpDupThresh {
-        /// The minimum difference between the retransmission timeout and the round trip (Linux: 200 ms).
+        /// The minimum difference between the retransmission timeout and the round-trip time (Linux: 200 ms).
         rto_min: Duration,
     },
     /// TCP with RACK-TLP (RFC 8985), as in Linux today.
     TcpRack {
-        /// The minimum difference between the retransmission timeout and the round trip (Linux: 200 ms).
+        /// The minimum difference between the retransmission timeout and the round-trip time (Linux: 200 ms).
         rto_min: Duration,
     },
 }
@@ -71,7 +73,7 @@ impl Transfer {
         self.rate.period().as_nanos()
     }
 
-    /// Returns the shortest retransmission timeout in ns.
+    /// Returns the minimum of the retransmission timeout in ns.
     pub(crate) fn rto_min(&self) -> u64 {
         match self.recovery {
             Recovery::Ideal { .. } => 0,
@@ -81,7 +83,7 @@ impl Transfer {
         }
     }
 
-    /// Returns the number of connections, each with its own acknowledgements.
+    /// Returns the number of connections; each has its own acknowledgments.
     pub(crate) fn connections(&self) -> u64 {
         match self.recovery {
             Recovery::Ideal { .. } | Recovery::Sctp { .. } => 1,

@@ -2,26 +2,26 @@
 
 use hol_netlink::{CREATE, Message, REPLACE, attributes};
 
-/// linux/rtnetlink.h
+/// Types of netlink messages about queueing disciplines. linux/rtnetlink.h
 const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
-/// The attribute with the kind of a discipline or filter. linux/rtnetlink.h
+/// The netlink attribute with the kind of a discipline or filter. linux/rtnetlink.h
 pub const TCA_KIND: u16 = 1;
-/// The attribute with the options of a kind. linux/rtnetlink.h
+/// The netlink attribute with the options of a discipline or filter, which depend on its kind. linux/rtnetlink.h
 pub const TCA_OPTIONS: u16 = 2;
-/// The parent of an interface's root discipline. linux/pkt_sched.h
+/// The parent handle of an interface's root discipline. linux/pkt_sched.h
 pub const TC_H_ROOT: u32 = u32::MAX;
-/// Octets of `struct tcmsg`, with which each message starts.
+/// Length of `struct tcmsg`, with which each message starts, in octets.
 const HEADER_LENGTH: usize = 20;
 
-/// Returns the message that sets a discipline of this kind with this handle, replacing an existing one.
+/// Returns the message that sets the discipline with this handle to this kind, and replaces an existing discipline.
 pub fn set(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     Message::new(RTM_NEWQDISC, CREATE | REPLACE, &encode_position(interface, handle, parent, 0))
         .with_name(TCA_KIND, kind)
 }
 
-/// Returns the message that adds a discipline like [`set`], unless there is one.
+/// Returns the message that adds a discipline of this kind with this handle, unless there is already one.
 pub fn add(interface: u32, handle: u32, parent: u32, kind: &str) -> Message {
     const EXCLUSIVE: u16 = hol_netlink::EXCLUSIVE;
     Message::new(RTM_NEWQDISC, CREATE | EXCLUSIVE, &encode_position(interface, handle, parent, 0))
@@ -39,34 +39,34 @@ pub fn list() -> Message {
     Message::new(RTM_GETQDISC, 0, &[0; HEADER_LENGTH])
 }
 
-/// Encodes the position of a discipline: `struct tcmsg` of linux/rtnetlink.h.
+/// Encodes the interface, handle and parent of a discipline: `struct tcmsg` of linux/rtnetlink.h.
 pub fn encode_position(interface: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     [0, interface, handle, parent, info].map(u32::to_ne_bytes).concat()
 }
 
-/// The kernel's report on a discipline.
+/// The state of a queueing discipline, as the kernel reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discipline {
     /// Index of the discipline's interface.
     pub interface: u32,
     /// Handle of the discipline; 0 for the interface's default discipline.
     pub handle: u32,
-    /// Handle of the parent.
+    /// Handle of the discipline's parent.
     pub parent: u32,
     /// Kind of the discipline, such as `netem`.
     pub kind: String,
-    /// Packets that have left the discipline.
+    /// Number of packets that have left the discipline.
     pub passed: u64,
-    /// Packets queued in the discipline.
+    /// Number of packets in the discipline's queue.
     pub packets: u64,
-    /// Octets of the queued packets.
+    /// Number of octets in the discipline's queue.
     pub octets: u64,
-    /// Packets dropped by the discipline, or by one nested in it.
+    /// Number of packets dropped by the discipline, or by one nested in it.
     pub drops: u64,
 }
 
 impl Discipline {
-    /// Parses an entry of the list; `None` if it is invalid. linux/gen_stats.h
+    /// Parses an entry of the kernel's list of disciplines; `None` if it is invalid. linux/gen_stats.h
     pub fn read(entry: &[u8]) -> Option<Self> {
         const TCA_STATS2: u16 = 7;
         const BASIC_STATISTICS: u16 = 1;
@@ -121,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an entry of a list: a discipline with these statistics.
+    /// Returns an entry of the kernel's list: a discipline with these statistics.
     fn entry(statistics: impl FnOnce(Message) -> Message) -> Vec<u8> {
         let message = set(3, 0x7640_0000, TC_H_ROOT, "netem").with_nested(7, &[], statistics);
         messages(&message.finish(0)).next().unwrap().body.to_vec()

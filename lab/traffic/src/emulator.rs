@@ -6,25 +6,25 @@ use hol_netlink::Message;
 use crate::discipline::TCA_OPTIONS;
 use crate::shaped_link::{Emulator, Gate, Loss};
 
-/// The kind of the discipline.
+/// The kind of the emulator's discipline.
 pub const KIND: &str = "netem";
 
-/// Adds the options of an emulator to the message of a discipline. The seed restarts the emulator's random
-/// stream, if the kernel supports that (6.6).
+/// Adds the options of an emulator to the message that sets its discipline. The seed restarts the emulator's random
+/// stream if the kernel supports that (since Linux 6.6).
 pub fn encode(message: Message, emulator: &Emulator, seed: u64) -> Message {
     message.with_nested(TCA_OPTIONS, &encode_parameters(emulator), |options| {
         add_attributes(options, emulator, seed)
     })
 }
 
-/// Encodes `struct tc_netem_qopt` of linux/pkt_sched.h: latency, limit, loss, gap, duplicate, jitter.
+/// Encodes `struct tc_netem_qopt` of linux/pkt_sched.h: latency, limit, loss, gap, duplication and jitter.
 fn encode_parameters(emulator: &Emulator) -> Vec<u8> {
     let loss = if let Loss::Independent(loss) = emulator.loss { encode_probability(loss) } else { 0 };
     let gap = u32::from(emulator.overtaking.is_some());
     [0, emulator.limit, loss, gap, 0, 0].map(u32::to_ne_bytes).concat()
 }
 
-/// Adds the attributes after the parameters.
+/// Adds netem's attributes to the options, after `struct tc_netem_qopt`.
 fn add_attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
     const TCA_NETEM_DELAY_DIST: u16 = 2;
     const TCA_NETEM_REORDER: u16 = 3;
@@ -81,12 +81,12 @@ fn add_attributes(options: Message, emulator: &Emulator, seed: u64) -> Message {
 const NEVER: i64 = 1_000_000_000_000_000_000;
 
 /// Encodes `struct tc_netem_slot` of linux/pkt_sched.h: a packet that is due waits for the next slot, which begins
-/// `wait` ns later; 0: there are no slots. The other numbers, the limits of a slot, are 0: unlimited.
+/// `wait` ns later; with 0 there are no slots. The limits of a slot are 0: unlimited.
 fn encode_slot(wait: i64) -> Vec<u8> {
     [wait, wait, 0, 0, 0].map(i64::to_ne_bytes).concat()
 }
 
-/// Returns a probability as the kernel encodes it: a fraction of 2³² − 1.
+/// Returns a probability as the kernel encodes it: as a fraction whose denominator is 2³² − 1.
 fn encode_probability(ratio: Ratio) -> u32 {
     (ratio.value() * f64::from(u32::MAX)).round() as u32
 }

@@ -9,11 +9,11 @@ use crate::discipline::TCA_OPTIONS;
 use crate::red::RedParameters;
 use crate::shaper::{Shaper, ShaperQueue, queue_without_transmission};
 
-/// Octets of the link-layer header, which an interface counts.
+/// Length of the link-layer header, which an interface counts as part of a packet, in octets.
 const ETHERNET_HEADER: i64 = 14;
 
-/// Sets the overhead of each packet. The message for the first discipline of an interface sets it for all
-/// disciplines.
+/// Sets the overhead that the kernel adds to the length of each packet. The message for the first discipline of an
+/// interface sets it for all disciplines of the interface.
 pub fn with_overhead(message: Message, overhead: ByteCount) -> Message {
     const TCA_STAB: u16 = 8;
     const STAB_BASE: u16 = 1;
@@ -23,10 +23,10 @@ pub fn with_overhead(message: Message, overhead: ByteCount) -> Message {
     message.with_nested(TCA_STAB, &[], |stab| stab.with(STAB_BASE, &sizes))
 }
 
-/// Adds the rate of a shaper.
+/// Adds the rate of a shaper to the message that sets its discipline.
 pub fn with_rate(message: Message, shaper: &Shaper) -> Message {
     const TCA_CBS_PARMS: u16 = 1;
-    /// A credit in octets that suffices for any packet.
+    /// A token-bucket credit that suffices for any packet, in octets.
     const ENOUGH_CREDIT: i32 = 1 << 20;
     // linux/pkt_sched.h, `struct tc_cbs_qopt`: in software; maximum and minimum credit in octets, gain and
     // loss in kbit/s, all scaled.
@@ -37,7 +37,7 @@ pub fn with_rate(message: Message, shaper: &Shaper) -> Message {
     message.with_nested(TCA_OPTIONS, &[], |options| options.with(TCA_CBS_PARMS, &parameters))
 }
 
-/// Returns the kind of a queue's discipline, and its kernel module.
+/// Returns the kind of the discipline for a queue, and the kernel module that provides it.
 pub const fn kind(waiting: &ShaperQueue) -> (&'static str, &'static str) {
     match waiting {
         ShaperQueue::Fifo(QueueLimit::Packets(_)) => ("pfifo", "sch_fifo"),
@@ -50,7 +50,7 @@ pub const fn kind(waiting: &ShaperQueue) -> (&'static str, &'static str) {
     }
 }
 
-/// Adds the options of a queue.
+/// Adds the options of a queue to the message that sets its discipline.
 pub fn with_queue_options(message: Message, waiting: &ShaperQueue) -> Message {
     match waiting {
         ShaperQueue::Fifo(limit) => message.with_number(TCA_OPTIONS, fifo(*limit)),
@@ -115,8 +115,8 @@ fn pie(message: Message, spec: &PieSpec, limit: u32) -> Message {
     const TCA_PIE_ALPHA: u16 = 4;
     const TCA_PIE_BETA: u16 = 5;
     const TCA_PIE_ECN: u16 = 6;
-    /// A timer of Linux fires at the tick after its time, and the kernels of both engines (QEMU and User-Mode Linux)
-    /// have 250 ticks per second.
+    /// The tick of Linux's timers: a timer fires at the first tick after its time, and the kernels of both engines
+    /// (QEMU and User-Mode Linux) have 250 ticks per second.
     const TICK: Duration = Duration::from_millis(4);
     let PieSpec { target, update, alpha, beta, ecn } = *spec;
     let update = update.saturating_sub(TICK).max(TICK);
@@ -169,7 +169,7 @@ fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_nanos() / 1000).unwrap_or(u32::MAX)
 }
 
-/// Adds the options of RED.
+/// Adds the options of RED to the message that sets its discipline.
 fn with_red_options(message: Message, early: &RedParameters) -> Message {
     const TCA_RED_PARMS: u16 = 1;
     const TCA_RED_STAB: u16 = 2;
@@ -188,7 +188,7 @@ fn with_red_options(message: Message, early: &RedParameters) -> Message {
     })
 }
 
-/// Returns the limit of a queue without the packet in transmission.
+/// Returns the limit of a FIFO queue, which does not include the packet in transmission.
 fn fifo(limit: QueueLimit) -> u32 {
     match limit {
         QueueLimit::Packets(packets) => queue_without_transmission(packets),
@@ -202,7 +202,8 @@ mod tests {
 
     use super::*;
 
-    /// Linux 7.3 refused DualPI2 without the flag: `dualpi2_change` uses `nla_parse_nested`.
+    /// Without the flag for nested attributes, Linux 7.3 refuses the options of DualPI2, because `dualpi2_change` uses
+    /// `nla_parse_nested`.
     #[test]
     fn options_of_dualpi2_are_marked_as_nested() {
         const HEADER: usize = 16;

@@ -11,38 +11,39 @@ use crate::shaper::UnsupportedKey;
 /// The parameters of a RED queue, as Linux expects them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RedParameters {
-    /// Lower threshold in octets.
+    /// Lower threshold of the average queue length, in octets.
     pub min: u32,
-    /// Upper threshold in octets.
+    /// Upper threshold of the average queue length, in octets.
     pub max: u32,
-    /// The weight of the newest sample is 2 to the power of minus this number.
+    /// Binary logarithm of the inverse weight of the newest sample: the weight is 2 to the power of minus this number.
     pub weight_log: u8,
-    /// Drop probability as the average approaches `max`.
+    /// Drop probability when the average approaches `max`.
     pub drop: Ratio,
-    /// Whether packets are marked instead of dropped.
+    /// Whether packets are marked (ECN) instead of dropped.
     pub ecn: bool,
-    /// How the average decays while the link is idle.
+    /// How the average queue length decays while the link is idle.
     pub idle_decay: IdleAverageDecay,
 }
 
-/// A table of how RED's average decays while the link is idle.
+/// The table by which RED's average queue length decays while the link is idle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IdleAverageDecay {
-    /// The duration of a table step in µs is 2 to the power of this number.
+    /// Binary logarithm of the duration of a table step in µs.
     pub step_log: u8,
-    /// Number of halvings after each number of steps; before the first halving the average falls linearly.
+    /// For each number of steps that the link was idle, how often the average is halved. If it is 0, the average falls
+    /// linearly.
     pub halvings: [u8; 256],
 }
 
-/// Maximum deviation of the weight from a power of two: that of ns-2's default 0.002 from 1/512.
+/// Maximum relative deviation of the weight from a power of two: that of ns-2's default 0.002 from 1/512.
 const WEIGHT_TOLERANCE: f64 = 0.025;
-/// A table with longer steps would not fit into the kernel's 32 bits.
+/// Maximum binary logarithm of the table's step in µs; longer steps would not fit into the kernel's 32 bits.
 const MAX_STEP_LOG: f64 = 23.0;
 /// Maximum number of halvings that the kernel accepts.
 const MAX_HALVINGS: f64 = 31.0;
 
 impl RedParameters {
-    /// Converts `spec` on a link with `settings`, if the kernel supports it.
+    /// Converts `spec` for a link with `settings`; returns an error if the kernel does not support it.
     pub(crate) fn from_spec(spec: &RedSpec, settings: &Settings) -> Result<Self, UnsupportedKey> {
         if spec.gentle {
             let why = "Linux's RED drops every packet from `max` on; remove `gentle`";
@@ -63,7 +64,7 @@ impl RedParameters {
         // The kernel's maximum for thresholds, which share 31 bits with the fraction of the average.
         let limit = (1_u64 << 31_u8.saturating_sub(weight_log)) - 1;
         if max > limit {
-            let why = format!("with this weight Linux supports at most {limit}B; lower the threshold");
+            let why = format!("with this weight Linux supports thresholds of at most {limit}B; lower `max`");
             return Err(("network.discipline: max", why));
         }
         let transmission = settings.rate.serialization_time(spec.packet.0, 0).0;
@@ -73,8 +74,8 @@ impl RedParameters {
 }
 
 impl IdleAverageDecay {
-    /// Creates a table for a decay to 1/e in `time`, in µs: as if packets arrived at an empty queue back to
-    /// back.
+    /// Creates a table with which the average decays to 1/e in `time` µs, as if packets arrived back to back at an
+    /// empty queue.
     fn with_time_constant(time: f64) -> Self {
         let step_log = time.log2().round().clamp(0.0, MAX_STEP_LOG);
         let halvings_a_step = step_log.exp2() / time * std::f64::consts::LOG2_E;

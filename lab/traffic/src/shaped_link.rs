@@ -16,106 +16,109 @@ use hol_network::{
 
 use crate::shaper::{Shaper, ShaperQueue, UnsupportedKey};
 
-/// One direction of a link, or a LAN.
+/// One direction of a link, or a LAN, as disciplines of Linux emulate it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShapedLink {
-    /// Name of the direction, which also names the random stream: `link/1/up`.
+    /// Name of the direction, such as `link/1/up`; its random numbers derive from this name, too.
     pub name: String,
-    /// The settings at the start.
+    /// The settings at the start of the run.
     pub settings: Settings,
-    /// The settings that change during the run; their stages must exist from the start.
+    /// Which settings change during the run; the stages that they need must exist from the start.
     pub changing: ChangingSettings,
 }
 
 /// Which settings of a link change during the run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ChangingSettings {
-    /// Whether any setting may change.
+    /// Whether any setting of the link may change.
     pub any: bool,
-    /// Whether the delay changes.
+    /// Whether the delay of the link changes.
     pub delay: bool,
-    /// Whether the loss changes.
+    /// Whether the loss of the link changes.
     pub loss: bool,
-    /// Whether the rate changes.
+    /// Whether the rate of the link changes.
     pub rate: bool,
-    /// Whether the rate becomes 0.
+    /// Whether the rate becomes 0 at some time.
     pub stops: bool,
 }
 
 /// A discipline or filter through which the packets of a link pass.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stage {
-    /// Delays, loses or transmits.
+    /// An emulator (netem), which delays, loses or transmits packets.
     Emulator(Emulator),
-    /// Drops packets by number, beyond a limit of octets, or beyond a token rate; or frames that are not packets of the network.
+    /// A filter, which drops packets by their number, beyond a limit of octets, or beyond a token rate; or frames that
+    /// are not packets of the network.
     Filter(DropFilter),
-    /// Releases packets at the rate of the link.
+    /// A shaper, which releases packets at the rate of the link.
     Shaper(Shaper),
-    /// Queues packets.
+    /// A queue of packets with a queueing discipline.
     Queue(ShaperQueue),
-    /// Passes packets to the next interface. The stages before this one are on an interface before the link's
-    /// own, the others on the link's own.
+    /// The transit of packets to the next interface. The stages before this one are on an interface before the link's
+    /// own, the stages after it on the link's own interface.
     Transit,
 }
 
-/// The settings of a network emulator.
+/// The settings of a network emulator (netem).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Emulator {
     /// Delay of each packet.
     pub delay: Duration,
-    /// Maximum deviation of the delay, plus or minus.
+    /// Maximum deviation of the delay in either direction.
     pub jitter: Duration,
-    /// Distribution of the delay, if not uniform.
+    /// Distribution of the delay; `None`: uniform.
     pub distribution: Option<Arc<[i16]>>,
-    /// Octets per second; 0: unlimited.
+    /// Rate in octets per second; 0: unlimited.
     pub rate: u64,
-    /// Octets per packet beyond those that the interface counts, which are IP and Ethernet.
+    /// Octets that are added to the length of each packet, in addition to the IP packet and the Ethernet header, which
+    /// the interface counts.
     pub overhead: i32,
     /// Maximum number of packets in the emulator.
     pub limit: u32,
-    /// Packet loss.
+    /// Packet loss in the emulator.
     pub loss: Loss,
-    /// Share of packets that are not delayed, and so overtake others.
+    /// Share of packets that are not delayed, so that they overtake others; `None`: no packets.
     pub overtaking: Option<Ratio>,
     /// Share of packets in which a bit is flipped.
     pub corrupt: Ratio,
-    /// Whether packets stay in the emulator.
+    /// Whether packets stay in the emulator until the next change.
     pub gate: Gate,
 }
 
-/// Whether an emulator keeps its packets until the next change.
+/// Whether an emulator holds its packets until the next change of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gate {
-    /// The emulator never keeps its packets.
+    /// The emulator never holds packets.
     None,
-    /// The emulator does not keep its packets now, but may do so after a change.
+    /// The emulator does not hold packets now, but may do so after a change.
     Open,
-    /// The emulator keeps its packets.
+    /// The emulator holds its packets.
     Closed,
 }
 
-/// Filters for decisions to drop a packet that emulators do not support.
+/// A filter that drops packets for a reason that emulators do not support.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DropFilter {
-    /// Admits a packet only if the IP octets of all admitted and not yet released packets remain within this limit.
+    /// Admits a packet only if the octets of IP in all packets that were admitted and not yet released are at most this
+    /// limit.
     Admit(u64),
-    /// Releases the octets of a packet that `Admit` has counted; drops nothing.
+    /// Releases the octets of a packet that [`Self::Admit`] has counted; drops nothing.
     Release,
-    /// Drops packets by number, counted from 1.
+    /// Drops the packets with these numbers, counted from 1.
     Drop(Vec<u64>),
-    /// Drops packets beyond the token rate.
+    /// Drops packets that exceed the rate of a token bucket.
     Police(TokenBucket),
-    /// Drops the frames that wake the stages behind it after a rate of 0.
+    /// Drops the frames that are sent only to wake the stages behind this filter after a rate of 0.
     Wake,
 }
 
 /// The packet loss of an emulator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Loss {
-    /// Each packet with this probability.
+    /// Each packet is lost with this probability.
     Independent(Ratio),
-    /// Gilbert–Elliott: the probabilities of a change from good to bad and from bad to good, and the loss in
-    /// the good and in the bad state.
+    /// Losses follow the Gilbert–Elliott model: the probabilities of a change from good to bad and from bad to good,
+    /// and the loss rate in the good and in the bad state.
     Bursts([Ratio; 4]),
 }
 
@@ -123,7 +126,7 @@ pub enum Loss {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{what}`: {why}")]
 pub struct Unsupported {
-    /// Name of the key.
+    /// Name of the setting's key.
     pub what: String,
     /// Why the setting is not supported, and the remedy.
     pub why: String,
@@ -133,14 +136,15 @@ fn refuse<T>(what: impl Into<String>, why: impl Into<String>) -> Result<T, Unsup
     Err(Unsupported { what: what.into(), why: why.into() })
 }
 
-/// A limit in packets that no emulator reaches, so that only the limit of the queue has an effect.
+/// A limit of an emulator in packets that is never reached, so that only the limit of the queue has an effect.
 const UNLIMITED_PACKETS: u32 = 1_000_000;
-/// A rate above that of any link, in octets per second: takes no time, but keeps packets in order.
+/// A rate above that of any link, in octets per second. At this rate transmission takes no time, but packets stay in
+/// order.
 const INSTANT_RATE: u64 = 1 << 50;
-/// Octets of the link-layer header, which the interface counts.
+/// Length of the link-layer header, which the interface counts as part of a packet, in octets.
 const ETHERNET_HEADER: i64 = 14;
 
-/// An emulator that does nothing.
+/// An emulator that does nothing to packets.
 const IDLE_EMULATOR: Emulator = Emulator {
     delay: Duration::ZERO,
     jitter: Duration::ZERO,
@@ -166,7 +170,7 @@ impl ChangingSettings {
         }
     }
 
-    /// Adds the changes that a loss in timed bursts causes.
+    /// Takes the changes into account that a loss in timed bursts causes during the run.
     fn with_timed_bursts(self, loss: &LossSpec) -> Self {
         let has_bursts = matches!(loss, LossSpec::TimedBursts(_));
         Self { any: self.any || has_bursts, loss: self.loss || has_bursts, ..self }
@@ -180,9 +184,8 @@ impl ShapedLink {
         links.map(|link| link.check().map(|()| link)).collect()
     }
 
-    /// Returns all link directions of a network for a caller that passes netem its options itself. Such a
-    /// caller may request correlated delays: netem has an option for them, although it hardly correlates
-    /// them.
+    /// Returns all link directions of a network, for a caller that itself passes netem its options. Such a caller may
+    /// request correlated delays: netem has an option for them, although its delays then are hardly correlated.
     pub fn from_topology_with_correlation(network: &Topology) -> Result<Vec<Self>, Unsupported> {
         let check = |link: Self| {
             let settings = Settings { jitter_correlation: Ratio::ZERO, ..link.settings.clone() };
@@ -200,7 +203,7 @@ impl ShapedLink {
         })
     }
 
-    /// Returns the stages for `settings`, which may differ from those at the start.
+    /// Returns the stages of the link for `settings`, which may differ from those at the start.
     pub fn stages(&self, settings: &Settings) -> Vec<Stage> {
         let Settings { delay, jitter, queue, loss, reorder, reorder_by, corrupt, police, .. } = settings;
         let discipline = &self.settings.discipline;
@@ -252,8 +255,8 @@ impl ShapedLink {
         stages
     }
 
-    /// Returns the stages for a rate of 0. The shaper still lets one packet pass in a long time, because its
-    /// credit is not negative in front of an empty queue; the transmitter keeps this packet.
+    /// Returns the stages of the link for a rate of 0. The shaper lets one more packet pass after a long time, because
+    /// its credit is not negative when its queue is empty; the transmitter keeps this packet.
     pub fn stopped_stages(&self, settings: &Settings) -> Vec<Stage> {
         let mut stages = self.stages(settings);
         for stage in &mut stages {
@@ -266,27 +269,27 @@ impl ShapedLink {
         stages
     }
 
-    /// Returns the emulator for the rate of a link, with room for all packets.
+    /// Returns the emulator that transmits at the rate of the link, with room for all packets.
     fn transmitter(&self, settings: &Settings) -> Emulator {
         let gate = if self.changing.stops { Gate::Open } else { Gate::None };
         Emulator { gate, ..transmitter(settings) }
     }
 
-    /// Returns the stages for measuring the baseline delay before the run. They have a known duration, and
-    /// are on the link's own interface.
+    /// Returns the stages for measuring the baseline delay before the run. Each takes a known time, and all are on the
+    /// link's own interface.
     pub fn baseline_stages(&self) -> Vec<Stage> {
         let delay = Emulator { delay: self.settings.delay, ..IDLE_EMULATOR };
         let [delay, transmitter] = [delay, transmitter(&self.settings)].map(Stage::Emulator);
         vec![Stage::Transit, delay, transmitter]
     }
 
-    /// Returns how long a packet with `octets` of IP occupies the transmitter.
+    /// Returns how long the transmission of a packet with `octets` of IP takes.
     pub fn serialization(&self, octets: u64) -> Duration {
         let Settings { rate, overhead, .. } = &self.settings;
         rate.serialization_time(octets + overhead.0, 0).0
     }
 
-    /// Returns the share of packets lost at random; `None` if it changes or is not random.
+    /// Returns the share of packets that are lost at random; `None` if it changes or if losses are not random.
     pub fn expected_loss(&self) -> Option<Ratio> {
         match &self.settings.loss {
             LossSpec::Independent(ratio) if !self.changing.any => Some(*ratio),
@@ -294,14 +297,14 @@ impl ShapedLink {
         }
     }
 
-    /// Returns the seed of a stage after its n-th change.
+    /// Returns the seed of a stage's random numbers after its n-th change.
     pub fn seed(&self, run: Seed, stage: usize, change: u64) -> u64 {
         let seed = run.derive(&self.name).derive("netem").derive_for_index(stage as u64);
         seed.derive_for_index(change).0
     }
 
-    /// Returns the shaper for `settings` and the queues behind it, if a queue inside the transmitter is not
-    /// enough: an emulator fixes a packet's departure on arrival, whatever the rate is by then.
+    /// Returns the shaper for `settings` and the queues behind it; `None` if a queue inside the transmitter suffices.
+    /// It does not suffice if the rate changes, because an emulator fixes a packet's departure when the packet arrives.
     fn paced(&self, settings: &Settings) -> Option<Result<(Shaper, Vec<ShaperQueue>), UnsupportedKey>> {
         let is_paced = self.changing.rate || self.settings.discipline != Discipline::DropTail;
         let paced = || {
@@ -324,7 +327,7 @@ impl ShapedLink {
         }
     }
 
-    /// Rejects unsupported keys and combinations.
+    /// Returns an error for unsupported keys and combinations of keys.
     fn check_keys(&self) -> Result<(), Unsupported> {
         let Settings { jitter_correlation, channel, police, duplicate, .. } = &self.settings;
         if !jitter_correlation.is_zero() {
@@ -345,7 +348,7 @@ impl ShapedLink {
         Ok(())
     }
 
-    /// Rejects settings that an emulator does not support.
+    /// Returns an error for settings that an emulator does not support.
     fn check(&self) -> Result<(), Unsupported> {
         let Settings { jitter, loss, .. } = &self.settings;
         self.check_queue(&self.settings)?;
@@ -353,7 +356,7 @@ impl ShapedLink {
         if *jitter > Duration::from_secs(2) {
             return refuse(
                 format!("network.jitter = {jitter}"),
-                format!("{}: netem takes at most 2 s; lower it", self.name),
+                format!("{}: netem supports a jitter of at most 2 s; lower it", self.name),
             );
         }
         if self.changing.loss && matches!(loss, LossSpec::Packets(_)) {
@@ -370,7 +373,7 @@ impl ShapedLink {
     }
 }
 
-/// Returns the emulator for the rate of a link, with room for all packets.
+/// Returns the emulator that transmits at the rate of a link, with room for all packets.
 fn transmitter(settings: &Settings) -> Emulator {
     let rate = octets_per_second(settings);
     let overhead = i32::try_from(settings.overhead.0 as i64 - ETHERNET_HEADER).unwrap_or(i32::MAX);
@@ -393,7 +396,7 @@ fn random_loss(loss: &LossSpec) -> Loss {
     }
 }
 
-/// Applies `change` to `settings`. A change of the rate to 0 leaves `settings.rate` as it is; instead, the stages are
+/// Applies `change` to `settings`. A change of the rate to 0 does not change `settings.rate`; instead, the stages are
 /// stopped: see [`ShapedLink::stopped_stages`].
 pub fn apply(settings: &mut Settings, change: &LinkChange) {
     match change {
@@ -408,7 +411,7 @@ pub fn apply(settings: &mut Settings, change: &LinkChange) {
 mod tests {
     use super::*;
 
-    /// Returns the stages of the first link of a table.
+    /// Returns the stages of the first link of a network, given as a TOML table.
     fn stages(text: &str) -> Vec<Stage> {
         let network = Topology::new(&toml::from_str(text).unwrap()).unwrap();
         let link = ShapedLink::from_topology(&network).unwrap().remove(0);

@@ -11,61 +11,61 @@ use hol_network::{CodelSpec, Discipline, DualPi2Spec, FairSpec, PieSpec, Setting
 
 use crate::red::RedParameters;
 
-/// The shaper that makes packets queue.
+/// A shaper, which releases packets at the rate of a link; others wait in the queue behind it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shaper {
-    /// Credit gained while waiting, in kbit/s, multiplied by `scale`.
+    /// Credit that the shaper gains while no packet passes, in kbit/s, multiplied by `scale`.
     pub gain: i32,
-    /// Factor of all values, because Linux counts credits in whole octets and loses up to one whenever a
-    /// packet arrives or leaves.
+    /// Factor by which all values are multiplied, because Linux counts credits in whole octets and loses up to one
+    /// octet whenever a packet arrives or leaves.
     pub scale: i32,
 }
 
-/// The queue behind the shaper.
+/// The queue behind a shaper.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ShaperQueue {
-    /// First in, first out, with this limit.
+    /// A first-in, first-out queue with this limit.
     Fifo(QueueLimit),
-    /// RED, with a queue after it.
+    /// A queue with RED, and another queue after it.
     Early(Box<RedParameters>),
-    /// CoDel.
+    /// A queue with CoDel.
     Codel {
         /// The settings of CoDel.
         spec: CodelSpec,
-        /// Maximum number of packets queued.
+        /// Maximum number of packets in the queue.
         limit: u32,
     },
-    /// CoDel with a queue per flow.
+    /// Queues with FQ-CoDel: CoDel with a queue per flow.
     FairCodel {
         /// The settings of FQ-CoDel.
         spec: FairSpec,
-        /// Maximum number of packets queued.
+        /// Maximum number of packets in all queues.
         limit: u32,
     },
-    /// PIE.
+    /// A queue with PIE.
     Pie {
         /// The settings of PIE.
         spec: PieSpec,
-        /// Maximum number of packets queued.
+        /// Maximum number of packets in the queue.
         limit: u32,
     },
-    /// DualPI2, since Linux 6.17.
+    /// Queues with DualPI2, which Linux supports since 6.17.
     DualPi2 {
         /// The settings of DualPI2.
         spec: DualPi2Spec,
-        /// Maximum number of packets queued.
+        /// Maximum number of packets in the queues.
         limit: u32,
     },
 }
 
-/// A key that the kernel does not support, and the remedy.
+/// The key of a setting that the kernel does not support, and the remedy.
 pub(crate) type UnsupportedKey = (&'static str, String);
 
 impl ShaperQueue {
     const UNLIMITED_QUEUE: QueueLimit = QueueLimit::Packets(1_000_000);
 
-    /// Returns the nested disciplines behind the shaper of a link that started with `start`. RED's average decays at
-    /// the initial rate of the link, because Linux would restart the average after a change of the rate.
+    /// Returns the disciplines nested in the shaper of a link that started with the settings `start`. RED's average
+    /// decays at the initial rate of the link, because Linux would restart the average after a change of the rate.
     pub(crate) fn nested_queues(start: &Settings) -> Result<Vec<Self>, UnsupportedKey> {
         Ok(match (&start.discipline, start.queue) {
             // Filters count the queued octets before the shaper, and release them after the transmitter.
@@ -84,7 +84,7 @@ impl ShaperQueue {
     }
 }
 
-/// Returns the maximum number of queued packets, without the one in transmission.
+/// Returns the maximum number of packets in a queue, without the packet in transmission.
 fn packets(queue: QueueLimit) -> Result<u32, UnsupportedKey> {
     match queue {
         QueueLimit::Packets(packets) => Ok(queue_without_transmission(packets)),
@@ -95,25 +95,25 @@ fn packets(queue: QueueLimit) -> Result<u32, UnsupportedKey> {
     }
 }
 
-/// Returns the limit of a queue without the packet in transmission, which `packets` includes.
+/// Returns the limit of a queue without the packet in transmission, both in packets; `packets` includes that packet.
 pub(crate) fn queue_without_transmission(packets: u64) -> u32 {
     u32::try_from(packets.saturating_sub(1).max(1)).unwrap_or(u32::MAX)
 }
 
 impl Shaper {
-    /// The rate of the interfaces in kbit/s. The shaper gains credit only after the time that a packet takes at this
-    /// rate.
+    /// The assumed rate of interfaces in kbit/s. The shaper gains credit only after the time that a packet takes at
+    /// this rate.
     pub(crate) const INTERFACE_RATE_KBPS: i32 = 10_000_000;
-    /// The largest scale of the rate of the interfaces within 32 bits.
+    /// The largest scale with which the rate of interfaces fits into 32 bits.
     const MAX_SCALE: i32 = i32::MAX / Self::INTERFACE_RATE_KBPS;
-    /// The slowest shaper: a packet of 1500 octets takes 40 minutes.
+    /// The slowest possible shaper, with which a packet of 1500 octets takes 40 minutes.
     pub(crate) const SLOWEST: Self = Self { gain: 1, scale: Self::MAX_SCALE };
-    /// With a smaller scale the lost octets would slow the link down.
+    /// The smallest scale; with a smaller one the octets that are lost to rounding would slow the link down.
     const MIN_SCALE: f64 = 64.0;
-    /// Maximum relative shortfall of the shaper below the link's rate.
+    /// Maximum relative difference by which the shaper may be slower than the link's rate.
     const MAX_RATE_SHORTFALL: f64 = 0.001;
 
-    /// Returns the shaper of a link, if the kernel supports it.
+    /// Returns the shaper of a link, or an error if the kernel does not support it.
     pub(crate) fn new(settings: &Settings) -> Result<Self, UnsupportedKey> {
         let (rate, port) =
             (settings.rate.bits_per_second() as f64 / 1e3, f64::from(Self::INTERFACE_RATE_KBPS));

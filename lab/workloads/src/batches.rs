@@ -6,20 +6,20 @@ use hol_measure::RecordKind;
 
 use crate::ledger::{DueMessage, EntryId, Ledger, MessageArrival};
 
-/// A batch of consecutive messages.
+/// A batch of consecutive messages, which has a record of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Batch {
-    /// Number of messages.
+    /// Number of messages in the batch.
     pub(crate) messages: u64,
-    /// Octets in the record of the batch.
+    /// Octets stated in the record of the batch.
     pub(crate) octets: u32,
 }
 
-/// The sequence of batches, if the workload has any.
+/// The sequence of a workload's batches, which is empty if the workload has none.
 #[derive(Debug)]
 pub(crate) struct Batches {
     batch: Option<Batch>,
-    /// The ledger entry of the current batch, and the number of its messages without a reply.
+    /// The entry of the current batch in the ledger, and the number of its messages that have no reply yet.
     current: Option<(EntryId, u64)>,
 }
 
@@ -29,8 +29,8 @@ impl Batches {
         Self { batch, current: None }
     }
 
-    /// Returns the number of the current batch, which contains the message that comes due now. Starts a batch
-    /// if none has begun; `None` if the workload has no batches.
+    /// Returns the number of the current batch, to which the message belongs that comes due now. Starts a batch if none
+    /// is in progress; `None` if the workload has no batches.
     pub(crate) fn batch_number(&mut self, ledger: &mut Ledger, now: Time, scheduled: Time) -> Option<u32> {
         let Batch { messages, octets } = self.batch?;
         let (entry, _) = *self.current.get_or_insert_with(|| {
@@ -60,9 +60,9 @@ impl Batches {
         is_over
     }
 
-    /// Skips a batch at the end of a run. Leaves the current batch incomplete or, between two batches,
-    /// records the next one as never started. Returns how many of the `left` unsent messages belong to the
-    /// skipped batch; `None` if the workload has no batches.
+    /// Skips a batch at the end of a run. If a batch is in progress, it stays incomplete; otherwise the next batch is
+    /// recorded as never started. Returns how many of the `left` unsent messages belong to the skipped batch; `None` if
+    /// the workload has no batches.
     pub(crate) fn skip(&mut self, ledger: &mut Ledger, now: Time, left: u64) -> Option<u64> {
         let messages = self.batch?.messages;
         let of_current = left % messages;

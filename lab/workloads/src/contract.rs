@@ -14,28 +14,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::{EntryId, Ledger};
 
-/// A connection or association of one application, numbered from 0 in the order of opening or accepting.
+/// The number of a connection or association of one application, from 0 in the order of opening or accepting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConnectionId(pub u32);
 
-/// What an application is told.
+/// An event that an application must handle.
 #[derive(Debug)]
 pub enum Input {
-    /// A connection that the application requested is open for sending.
+    /// A connection that the application requested is open: messages can be sent.
     Opened(ConnectionId),
-    /// The peer opened a connection.
+    /// The peer has opened this connection.
     Accepted(ConnectionId),
-    /// A whole message was delivered.
+    /// A whole message has been delivered.
     Message(Delivery),
-    /// The transport rejected this message because its send buffer is full; `Writable` follows.
+    /// The transport has rejected this message because its send buffer is full; [`Self::Writable`] will follow.
     Full(Outgoing),
-    /// The connection accepts messages again.
+    /// This connection accepts messages again.
     Writable(ConnectionId),
-    /// The peer sends no more data on this connection.
+    /// The peer has closed this connection for sending.
     PeerClosed(ConnectionId),
-    /// The connection was closed gracefully.
+    /// The connection has been closed gracefully in both directions.
     Closed(ConnectionId),
-    /// The connection was refused, reset or timed out. The reason is in the terms of the RFC.
+    /// The connection was refused, was reset or timed out, for this reason in the terms of the RFC.
     Failed(ConnectionId, &'static str),
 }
 
@@ -48,75 +48,75 @@ pub struct Delivery {
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// When the message was sent and arrived.
+    /// When the message was sent, and when it arrived.
     pub delivery_times: DeliveryTimes,
 }
 
-/// A message for the transport. The application records it as written unless the transport returns it as
+/// A message for the transport to send. The application records it as written unless the transport returns it as
 /// [`Input::Full`].
 #[derive(Debug)]
 pub struct Outgoing {
-    /// Connection for the message.
+    /// Connection on which to send the message.
     pub connection: ConnectionId,
-    /// Stream for the message; TCP has only one.
+    /// Stream on which to send the message; TCP has only one.
     pub stream: u16,
     /// The whole message.
     pub payload: Bytes,
-    /// How this message is delivered; `None`: as the transport's options specify.
+    /// Delivery options of this message; `None`: those of the transport.
     pub delivery: Option<DeliveryOptions>,
     /// Entry of the message in the application's ledger.
     pub(crate) entry: Option<EntryId>,
 }
 
 impl Outgoing {
-    /// Returns whether this is a message of the workload. A session setup is not such a message, so repeating it is not
-    /// progress.
+    /// Returns whether this is a message of the workload. Messages of a session setup are not, so repeating them does
+    /// not count as progress.
     pub const fn is_message(&self) -> bool {
         self.entry.is_some()
     }
 }
 
-/// How one message is delivered over a partially reliable or unordered transport. RFC 3758, RFC 7496.
+/// How a partially reliable or unordered transport delivers a message. RFC 3758, RFC 7496.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryOptions {
-    /// Deliver on arrival, out of order.
+    /// Whether the message is delivered when it arrives, even out of order.
     pub unordered: bool,
-    /// When the transport abandons the message. For a message with a deadline, the lifetime is the time left until
-    /// then.
+    /// When the transport abandons the message. For a message with a deadline, the lifetime is the time left until the
+    /// deadline.
     pub reliability: Reliability,
 }
 
-/// What an application wants to be done next.
+/// The next action of an application.
 #[derive(Debug)]
 pub enum Output {
     /// Open a connection, which gets the next number. Only clients open connections.
     Open(ConnectionId),
     /// Send this message.
     Send(Outgoing),
-    /// Deliver queued data, then close the connection.
+    /// Close this connection once all queued data have been delivered.
     Close(ConnectionId),
-    /// No action: the application has processed a waiting message. The flow may be over, because that message may have
-    /// been the last.
+    /// Do nothing: the application has processed a message that waited. The flow may be over now, because that message
+    /// may have been the last.
     Processed,
-    /// Wait for an input or until this time; [`Time::MAX`]: for an input only.
+    /// Wait for an input or until this time; with [`Time::MAX`], for an input only.
     Wait(Time),
-    /// Abort the run.
+    /// Abort the run for this reason.
     Stop(AbortReason),
 }
 
 /// Why an application aborts the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbortReason {
-    /// A message could not be sent within `late_limit` of its scheduled time.
+    /// A message could not be sent at most `late_limit` after its scheduled time.
     BehindSchedule {
         /// Number of the message, from 0.
         message: u64,
         /// Scheduled time of the message.
         scheduled: Time,
     },
-    /// A required connection failed. The reason is in the terms of the RFC.
+    /// A connection that the workload requires failed, for this reason in the terms of the RFC.
     Connection(&'static str),
-    /// The peer sent invalid data.
+    /// The peer sent data that are invalid for this reason.
     InvalidData(&'static str),
 }
 
@@ -126,7 +126,7 @@ pub struct Progress {
     /// Number of messages that came due at this end.
     #[serde(rename = "due")]
     pub messages_due: u64,
-    /// Number of messages known to be done at this end: answered, or received.
+    /// Number of messages that have been answered or received, as far as this end knows.
     #[serde(rename = "done")]
     pub messages_done: u64,
     /// When the latest message came due.
@@ -135,27 +135,27 @@ pub struct Progress {
     /// Whether no more messages will come due.
     #[serde(rename = "all_due")]
     pub is_all_due: bool,
-    /// Whether no message comes due before the peer has sent something: the reply to a session setup, or to
-    /// the last message of a ping-pong.
+    /// Whether the next message comes due only after something from the peer has arrived: the reply to a session setup,
+    /// or to the last message of a ping-pong.
     #[serde(rename = "awaits_answer")]
     pub waits_for_reply: bool,
 }
 
-/// One end of a workload: takes an input, then returns actions until there are none left.
+/// One end of a workload. It handles an input, and then returns actions until it waits.
 pub trait Application: fmt::Debug {
     /// Handles an input from the transport.
     fn handle(&mut self, now: Time, input: Input);
-    /// Returns what the application does next.
+    /// Returns the next action of the application.
     fn poll(&mut self, now: Time) -> Output;
     /// Returns the progress of the application.
     fn progress(&self) -> Progress;
-    /// Returns whether the application reads. While it does not, messages stay in the transport.
+    /// Returns whether the application reads from its connections. While it does not, messages stay in the transport.
     #[inline]
     fn is_reading(&self) -> bool {
         true
     }
-    /// Returns when the application could first send; `None` if it cannot send yet. Its connections were open
-    /// at `opened`. It sends later than that if it performs its own handshake, such as TLS.
+    /// Returns when the application could first send; `None` if it cannot send yet. Its connections were open at
+    /// `opened`; a handshake of its own, such as TLS, delays it further.
     fn connected(&self, opened: Option<Time>) -> Option<Time> {
         opened
     }

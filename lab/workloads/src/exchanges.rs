@@ -7,10 +7,10 @@ use std::sync::Arc;
 use hol_base::{ByteCount, Duration};
 use serde::{Deserialize, Serialize};
 
-/// A message and its reply.
+/// An exchange: a message and its reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exchange {
-    /// When the message is due, relative to the earliest possible start.
+    /// When the message is due, from the earliest possible start.
     pub at: Duration,
     /// Octets of the message.
     pub octets: ByteCount,
@@ -18,7 +18,7 @@ pub struct Exchange {
     pub reply: Option<ByteCount>,
 }
 
-/// A sequence of exchanges, cheap to copy.
+/// A sequence of exchanges, which is shared between copies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Exchange>", into = "Vec<Exchange>")]
 pub struct Exchanges(pub(crate) Arc<[Exchange]>);
@@ -82,8 +82,8 @@ impl<'de> Deserialize<'de> for Exchange {
 }
 
 impl Exchanges {
-    /// Returns the time after which the sequence repeats. It is the time of the last exchange plus the mean
-    /// interval, or 10 ms if there is only one exchange.
+    /// Returns the time after which the sequence repeats: the time of the last exchange plus the mean interval. With
+    /// only one exchange the interval is 10 ms.
     pub fn period(&self) -> Duration {
         const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         let (count, last) = (self.0.len() as u64, self.0.last().map_or(Duration::ZERO, |last| last.at));
@@ -93,7 +93,7 @@ impl Exchanges {
         }
     }
 
-    /// Returns when the message of this number is due.
+    /// Returns when the message with this number is due, from the earliest possible start.
     pub(crate) fn due_time(&self, number: u64) -> Duration {
         let (round, place) = (number / self.0.len() as u64, number % self.0.len() as u64);
         self.period().saturating_mul(round) + self.0[place as usize].at

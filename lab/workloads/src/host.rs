@@ -20,7 +20,7 @@ pub struct HostSpec {
 }
 
 impl HostSpec {
-    /// Returns the processor that makes messages wait, if any.
+    /// Returns the processor whose processing time makes messages wait; `None` without processing time.
     pub fn processor(self) -> Option<Processor> {
         (self.service > Duration::ZERO).then(|| Processor::new(self.service))
     }
@@ -30,10 +30,10 @@ impl HostSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Filter {
-    /// Grant rules without enforcing them.
+    /// Rules are granted but not enforced.
     #[default]
     None,
-    /// Enforce rules with nftables in the host's Linux kernel.
+    /// Rules are enforced with nftables in the host's Linux kernel.
     Nftables,
 }
 
@@ -42,15 +42,15 @@ pub enum Filter {
 pub struct Host {
     /// Packet filter of the host, if it has one.
     pub filter: Option<Box<dyn RuleEnforcer>>,
-    /// Requests that wait for the replies to onward requests, if the server sends any.
+    /// Requests that wait for the replies to onward requests; `None` if the server sends no onward requests.
     pub pending_requests: Option<PendingRequests>,
 }
 
 /// A packet filter controlled by a middlebox.
 pub trait RuleEnforcer: fmt::Debug {
-    /// Applies all changes of rules, or none; returns false if it cannot.
+    /// Applies all changes of rules, or none. Returns false if it could not apply them.
     fn apply(&mut self, now: Time, changes: &[Change]) -> bool;
-    /// Compares the filter with `rules`, which should be in force at the end of the run, and records the
+    /// Compares the packet filter with `rules`, which should be in force at the end of the run, and records the
     /// differences.
     fn verify_rules(&mut self, now: Time, rules: &[Rule]);
 }

@@ -11,36 +11,36 @@ use serde::{Deserialize, Serialize};
 use crate::ENDLESS;
 use crate::window::EntryWindow;
 
-/// The notes of one application.
+/// What one application has recorded about the messages that it sent and received.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ledger {
     #[serde(rename = "asked")]
     pub(crate) sent_messages: EntryWindow<SentEntry>,
     #[serde(rename = "answered")]
     pub(crate) received_messages: EntryWindow<Option<ReceivedEntry>>,
-    /// Records that consist of several messages, by entry number.
+    /// Entries that consist of several messages, by entry number.
     #[serde(default, rename = "wholes")]
     pub(crate) composites: BTreeMap<u32, CompositeEntry>,
-    /// When the transport accepted the first part of a reply that has several parts, by message.
+    /// When the transport accepted the first part of a reply that has several parts, by number of the message.
     #[serde(default, rename = "begun")]
     pub(crate) reply_starts: BTreeMap<u32, Time>,
-    /// Maximum number of messages from the peer.
+    /// Maximum number of messages that the peer sends.
     expected: u64,
     /// Number of messages received from the peer.
     received: u64,
-    /// When the last message so far was due.
+    /// When the latest message was due.
     last_due: Option<Time>,
-    /// Number of finished messages: all received ones, and the sent ones that were answered.
+    /// Number of finished messages: all received messages, and sent messages that were answered.
     pub(crate) done: u64,
-    /// Whether messages were given up that may still arrive.
+    /// Whether messages were given up although they may still arrive.
     pub(crate) gave_up: bool,
 }
 
-/// An entry in a ledger: the number of its message.
+/// The number of an entry in a ledger, which is the number of its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryId(u32);
 
-/// The sender's note on one message.
+/// What the sender has recorded about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentEntry {
     /// When the message was due.
@@ -51,69 +51,69 @@ pub(crate) struct SentEntry {
     /// Octets of the message.
     pub(crate) size: u32,
     pub(crate) kind: RecordKind,
-    /// The record that contains the message.
+    /// Number of the entry for several messages to which the message belongs; `None` if it belongs to none.
     pub(crate) parent: Option<u32>,
-    /// When and how the reply arrived; `None` before.
+    /// When and how the reply arrived; `None` if it has not arrived.
     pub(crate) reply: Option<MessageArrival>,
-    /// Octets of the reply.
+    /// Octets of the reply to the message.
     #[serde(default)]
     pub(crate) reply_size: u32,
-    /// Whether the reply is a refusal.
+    /// Whether the reply to the message is a refusal.
     pub(crate) refused: bool,
 }
 
-/// A record that consists of several messages.
+/// An entry for several messages, which together have one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CompositeEntry {
-    /// Number of the message whose reply ends the record: the first message, until a later one is known to end it.
+    /// Number of the message whose reply ends the entry: the first message, until it is known that a later one does.
     pub(crate) message: u32,
-    /// Which part of the reply to that message ends the record: the first or the last.
+    /// The part of the reply to message `message` whose arrival ends the entry.
     pub(crate) part: ReplyPart,
 }
 
-/// The first or last part of a reply that is written in parts.
+/// A part of a reply that is written in several parts: its first or its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum ReplyPart {
     First,
     Last,
 }
 
-/// The receiver's note on one message.
+/// What the receiver has recorded about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ReceivedEntry {
-    /// When and how the request arrived.
+    /// When and how the message arrived.
     pub(crate) request: MessageArrival,
-    /// When the transport accepted the reply.
+    /// When the transport accepted the reply to the message.
     pub(crate) reply_written: Time,
-    /// Whether the message arrived too late.
+    /// Whether the message arrived after its deadline.
     #[serde(default)]
     pub(crate) is_late: bool,
 }
 
-/// When a message was sent, arrived and was delivered.
+/// When a message was sent, when it arrived, and when it was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[Time; 4]", into = "[Time; 4]")]
 pub struct MessageArrival {
-    /// When the message was sent and arrived.
+    /// When the message was sent, and when it arrived.
     pub delivery_times: DeliveryTimes,
     /// When the application received the message.
     pub delivered: Time,
 }
 
-/// The note that a sender makes when a message comes due.
+/// What a sender records when a message comes due.
 #[derive(Debug, Clone, Copy)]
 pub struct DueMessage {
-    /// Scheduled time of the message.
+    /// When the message was due according to the schedule.
     pub scheduled: Time,
-    /// Lane of the message.
+    /// Lane of the message: the index of its stream among the streams of all connections.
     pub lane: u16,
     /// Octets of the message.
     pub size: u32,
-    /// Octets of the reply, if they are known in advance; otherwise 0.
+    /// Octets of the reply if they are known in advance; otherwise 0.
     pub reply_size: u32,
-    /// Kind of the message's record.
+    /// Kind of the record to which the message belongs.
     pub kind: RecordKind,
-    /// Number of the record that contains the message.
+    /// Number of the entry for several messages to which the message belongs; `None` if it belongs to none.
     pub parent: Option<u32>,
 }
 
@@ -139,8 +139,8 @@ impl Ledger {
         }
     }
 
-    /// Validates a ledger that another host has sent, and counts its finished messages again. The other host must not
-    /// have settled any message: returns `None` if the notes do not start with message 0.
+    /// Validates a ledger that another host has sent, and counts its finished messages again. Returns `None` if the
+    /// entries do not start with message 0, because the other host must not have settled any message.
     pub fn validated(mut self) -> Option<Self> {
         let replies = self.sent_messages.notes().filter(|sent| sent.reply.is_some()).count();
         let requests = self.received_messages.notes().flatten().count();
@@ -148,8 +148,8 @@ impl Ledger {
         (self.sent_messages.start() == 0 && self.received_messages.start() == 0).then_some(self)
     }
 
-    /// Converts the ledger's times with `clock`. Packet times stay as they are: where a conversion is needed, they are
-    /// unknown (zero).
+    /// Converts the times in the ledger with `clock`. Transmission and arrival times of packets are not converted;
+    /// packet times from another clock are zero (unknown).
     pub fn convert_times(&mut self, clock: impl Fn(Time) -> Time) {
         let arrival = |arrived: &mut MessageArrival| arrived.delivered = clock(arrived.delivered);
         for sent in self.sent_messages.notes_mut() {
@@ -165,7 +165,7 @@ impl Ledger {
     }
 
     /// Reserves room for this many sent and received messages. A run in real time settles messages only at its end, and
-    /// reallocation would delay it.
+    /// a reallocation during the run would delay it.
     pub fn reserve(&mut self, sent: u64, received: u64) {
         /// Maximum number of messages for which room is reserved.
         const MAX_RESERVED_MESSAGES: u64 = 1 << 20;
@@ -186,12 +186,13 @@ impl Ledger {
         self.received
     }
 
-    /// Returns the scheduled time of the latest message.
+    /// Returns the scheduled time of the latest message, if there is any.
     pub fn last_due_time(&self) -> Option<Time> {
         self.last_due
     }
 
-    /// Notes a message that comes due `now`, as written unless the transport rejects it. Returns its entry.
+    /// Records a message that comes due `now`; it counts as written at this time unless the transport rejects it.
+    /// Returns its entry.
     pub fn note_due(&mut self, now: Time, due: DueMessage) -> EntryId {
         let DueMessage { scheduled, lane, size, reply_size, kind, parent } = due;
         let (reply, refused) = (None, false);
@@ -201,7 +202,7 @@ impl Ledger {
         EntryId(self.sent_messages.push(sent))
     }
 
-    /// Notes that the transport has accepted the message only now.
+    /// Records that the transport has accepted the message only now.
     pub fn note_written(&mut self, entry: EntryId, now: Time) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.written = now;
@@ -215,27 +216,27 @@ impl Ledger {
         }
     }
 
-    /// Notes the lane of the message: the index of its stream among the streams of all connections.
+    /// Records the lane of the message: the index of its stream among the streams of all connections.
     pub fn note_lane(&mut self, entry: EntryId, lane: u16) {
         if let Some(sent) = self.sent_messages.get_mut(entry.0) {
             sent.lane = lane;
         }
     }
 
-    /// Notes a record of several messages; `first` is the number of the first message.
+    /// Records an entry for several messages; `first` is the number of the first of them.
     pub fn note_composite_due(&mut self, now: Time, due: DueMessage, first: u32) -> EntryId {
         let entry = self.note_due(now, due);
         self.composites.insert(entry.0, CompositeEntry { message: first, part: ReplyPart::First });
         entry
     }
 
-    /// Ends a record of several messages with the reply to the message with number `last`.
+    /// Ends an entry for several messages with the reply to message number `last`.
     pub fn end_composite(&mut self, entry: EntryId, last: u32, reply: MessageArrival) {
         self.composites.insert(entry.0, CompositeEntry { message: last, part: ReplyPart::Last });
         self.note_composite_end(entry, reply);
     }
 
-    /// Ends a record of several messages with the first part of the reply to its first message.
+    /// Ends an entry for several messages with the first part of the reply to its first message.
     pub fn end_first_octets(&mut self, entry: EntryId, reply: MessageArrival) {
         self.note_composite_end(entry, reply);
     }
@@ -247,7 +248,7 @@ impl Ledger {
         }
     }
 
-    /// Returns the scheduled time of an unsettled entry.
+    /// Returns when a message that is not settled was due.
     pub fn scheduled(&self, entry: EntryId) -> Time {
         self.sent_messages
             .get(entry.0)
@@ -255,14 +256,13 @@ impl Ledger {
             .scheduled
     }
 
-    /// Notes the reply to message `number`; returns false if there is no such message or if it already has a
-    /// reply.
+    /// Records the reply to message `number`. Returns false if there is no such message or if it already has a reply.
     #[must_use]
     pub fn note_reply(&mut self, number: u32, reply: MessageArrival, refused: bool) -> bool {
         self.note_sized_reply(number, reply, 0, refused)
     }
 
-    /// Notes a reply as [`Self::note_reply`] does, with its octets, if they are known.
+    /// Records a reply as [`Self::note_reply`] does, and its size in octets if it is known.
     #[must_use]
     pub fn note_sized_reply(
         &mut self,
@@ -306,15 +306,15 @@ impl Ledger {
         EntryId(number)
     }
 
-    /// Notes that the message just received was too late.
+    /// Records that the message just received arrived after its deadline.
     pub fn note_late(&mut self, entry: EntryId) {
         if let Some(Some(received)) = self.received_messages.get_mut(entry.0) {
             received.is_late = true;
         }
     }
 
-    /// Notes a request as [`Self::note_request`] does. A client whose connection failed may repeat a
-    /// request; the first one counts.
+    /// Records a request as [`Self::note_request`] does. A client whose connection failed may repeat a request; only
+    /// its first arrival counts.
     pub fn note_repeatable_request(&mut self, number: u32, request: MessageArrival) -> EntryId {
         match self.received_messages.get_mut(number) {
             Some(Some(_)) => EntryId(number),
@@ -322,13 +322,13 @@ impl Ledger {
         }
     }
 
-    /// Notes that the transport accepts the first of several parts of the reply.
+    /// Records that the transport has accepted the first of several parts of the reply.
     pub fn note_reply_started(&mut self, entry: EntryId, now: Time) {
         // If a reply is repeated, the first time counts.
         self.reply_starts.entry(entry.0).or_insert(now);
     }
 
-    /// Notes that the transport has accepted the reply, or a part of it.
+    /// Records that the transport has accepted the reply, or a part of it.
     pub fn note_reply_written(&mut self, entry: EntryId, now: Time) {
         if let Some(Some(received)) = self.received_messages.get_mut(entry.0) {
             received.reply_written = now;
@@ -337,27 +337,26 @@ impl Ledger {
 }
 
 impl EntryId {
-    /// Returns the entry of a message that has come due.
+    /// Returns the entry of the message with this number, which has come due.
     pub(crate) const fn from_number(number: u32) -> Self {
         Self(number)
     }
 
-    /// Returns the number of the message.
+    /// Returns the number of the entry's message.
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
 impl MessageArrival {
-    /// Returns the transfer times of a message written at `written`.
+    /// Returns when a message that was written at `written` was transferred.
     pub(crate) fn transfer_times(self, written: Time) -> TransferTimes {
         let Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, delivered } = self;
         TransferTimes { written, first_sent, last_sent: sent, arrived, delivered }
     }
 
-    /// Returns the transfer times of a frame written at `written`. A packet sent before the frame may complete it, so
-    /// packet times before `written` are replaced by `written`. Unknown packet times, which are zero, are replaced,
-    /// too.
+    /// Returns when a frame that was written at `written` was transferred. A packet that was sent before the frame may
+    /// complete it, so packet times before `written`, and unknown ones (zero), are replaced by `written`.
     pub(crate) fn frame_transfer_times(self, written: Time) -> TransferTimes {
         let DeliveryTimes { first_sent, sent, arrived } = self.delivery_times;
         // Parity may restore a frame before it is written.
@@ -366,9 +365,9 @@ impl MessageArrival {
         Self { delivery_times: DeliveryTimes { first_sent, sent, arrived }, ..self }.transfer_times(written)
     }
 
-    /// Returns the transfer times of a message in parts; the last part was written at `written`. Parts can
-    /// overtake each other, so an earlier part may arrive last. If the time at which that part was sent is
-    /// known, it then replaces `written`.
+    /// Returns when a message in parts was transferred; its last part was written at `written`. Parts can overtake each
+    /// other, so an earlier part may arrive last. The time at which that part was sent then replaces `written`, if it
+    /// is known.
     pub(crate) fn multipart_transfer_times(self, written: Time) -> TransferTimes {
         let first_sent = self.delivery_times.first_sent;
         self.transfer_times(if first_sent == Time::ZERO { written } else { written.min(first_sent) })

@@ -4,22 +4,22 @@ use hol_measure::{Outcome, Record, RecordKind};
 
 use crate::ledger::{CompositeEntry, Ledger, ReplyPart, SentEntry};
 
-/// Maximum number of messages that may be done before the oldest one. On a transport that may lose messages silently, the oldest message
-/// counts as lost once more later ones are done, because an endless run cannot wait for it.
+/// Maximum number of messages that may be done before the oldest one is done. On a transport that may lose messages
+/// silently, the oldest message then counts as lost, because an endless run cannot wait for it.
 const MAX_OVERTAKING_MESSAGES: u64 = 1 << 18;
 
-/// How the ledgers of both ends are joined.
+/// The rules by which the ledgers of both ends are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerJoin {
-    /// Whether a message is done only when it is answered.
+    /// Whether a message is done only when it has been answered.
     pub has_replies: bool,
-    /// Whether the transport may abandon messages, so that a missing one counts as abandoned.
+    /// Whether the transport may abandon messages, so that a message that never arrives counts as abandoned.
     pub may_lose_messages: bool,
 }
 
 impl LedgerJoin {
-    /// Removes the notes of all settled messages without unsettled predecessors from both ledgers, and passes
-    /// on their records in the order of the schedule.
+    /// Removes all settled messages up to the first unsettled one from both ledgers, and passes their records to
+    /// `record` in the order of the schedule.
     pub fn settle(self, client: &mut Ledger, server: &mut Ledger, mut record: impl FnMut(Record)) {
         loop {
             let is_done = if self.has_replies {
@@ -39,7 +39,8 @@ impl LedgerJoin {
         }
     }
 
-    /// Settles all messages as [`Self::settle`] does: those not done are now too late.
+    /// Settles all messages as [`Self::settle`] does, including those that are not done, because it is now too late for
+    /// them.
     pub fn settle_all(self, client: &mut Ledger, server: &mut Ledger, record: impl FnMut(Record)) {
         (client.gave_up, server.gave_up) = (true, true);
         std::iter::from_fn(|| self.take_oldest(client, server)).for_each(record);
@@ -108,8 +109,8 @@ mod tests {
         DueMessage { scheduled, lane: 0, size: 56, reply_size: 0, kind, parent: None }
     }
 
-    /// Returns ledgers of a transaction that is done, one of which only the request arrived, and one that is
-    /// lost.
+    /// Returns the ledgers of both ends for three transactions: one is done, of one only the request has arrived, and
+    /// one is lost.
     fn both() -> (Ledger, Ledger) {
         let (mut client, mut server) = (Ledger::default(), Ledger::default());
         for number in 0..3 {
@@ -161,7 +162,7 @@ mod tests {
         }
     }
 
-    /// A host with the secret may still run a faulty program.
+    /// A remote ledger is not trusted, because a host that knows the secret may still run a faulty program.
     #[test]
     fn remote_ledger_is_recounted_and_refused_if_it_settled_a_message() {
         let (client, server) = both();
@@ -265,8 +266,8 @@ mod tests {
         server.note_request(0, arrived(50));
     }
 
-    /// Simulates messages, of which one comes due every ms. Each has the time in ms after which the request
-    /// arrives, if it does, and the further time until the reply.
+    /// Simulates a run in which a message comes due every ms. For each message, `lives` has the time in ms until its
+    /// request arrives (`None` if it never does), and the further time until its reply arrives.
     fn play(
         lives: &[(Option<u8>, Option<u8>)],
         mut then: impl FnMut(&mut Ledger, &mut Ledger),
@@ -292,8 +293,8 @@ mod tests {
     }
 
     proptest! {
-        /// Records that are passed on during a run, and the rest at its end, equal those of a run that keeps
-        /// all to the end: every field, in the same order, so the same digest and the same statistics.
+        /// The records are the same whether they are settled during a run or all at its end: every field is equal, and
+        /// so is their order.
         #[test]
         fn records_do_not_depend_on_when_they_are_settled(
             mut lives: Vec<(Option<u8>, Option<u8>)>,

@@ -75,5 +75,5 @@ pub use stream_layout::StreamLayout;
 pub use tls::Handshake;
 pub use workload::{FramingFn, Workload};
 
-/// Number of messages of a workload that continues until something else ends the run.
+/// The number of messages of a workload that continues until something else ends the run.
 pub const ENDLESS: u64 = u64::MAX;

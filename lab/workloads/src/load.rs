@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::exchanges::Exchanges;
 use crate::{ENDLESS, OnwardClient, WorkloadError};
 
-/// Settings of a workload that sends messages on a schedule: its keys of `[workload]`.
+/// Settings of a workload that sends messages on a schedule: keys of `[workload]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Load {
@@ -20,14 +20,14 @@ pub struct Load {
     /// Time between messages, instead of `rate`; `"0s"`: as fast as the transport accepts them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<Duration>,
-    /// Intervals between messages. Default `"periodic"`; for rpc `"poisson"`.
+    /// Distribution of message intervals. Default `"periodic"`; for rpc `"poisson"`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
     /// Number of sources, which send at the same times, each at `rate`. Default 1.
     #[serde(skip_serializing_if = "is_one")]
     pub sources: u16,
-    /// Abort the run if a due message waits longer than this until the transport accepts it. A run also ends this long,
-    /// but at least 120 s, after its last message was due. Default: no limit.
+    /// Abort the run if a due message waits longer than this until the transport accepts it. A run ends at
+    /// the latest this long (or 120 s if that is longer) after its last message was due. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late_limit: Option<Duration>,
 }
@@ -36,21 +36,21 @@ pub struct Load {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// Equal intervals.
+    /// Intervals between messages are equal.
     #[default]
     Periodic,
-    /// Exponential intervals: a Poisson process.
+    /// Intervals between messages are exponentially distributed: arrivals are a Poisson process.
     Poisson,
 }
 
-/// What makes the next message due.
+/// What makes the next message of a workload due.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pace {
-    /// Time alone: an open loop.
+    /// Time alone makes messages due, at this interval: an open loop.
     Interval(Duration),
-    /// The transport has accepted the last message: a greedy sender.
+    /// A message is due when the transport has accepted the previous one: a greedy sender.
     Accepted,
-    /// The reply to the last message has arrived: a closed loop.
+    /// A message is due when the reply to the previous one has arrived: a closed loop.
     Replied,
 }
 
@@ -66,10 +66,10 @@ const fn is_one(number: &u16) -> bool {
 }
 
 impl Load {
-    /// The names of the keys.
+    /// The names of the keys that all workloads with a schedule have.
     pub(crate) const KEYS: [&'static str; 5] = ["rate", "interval", "arrivals", "sources", "late_limit"];
 
-    /// Returns what makes the next message due.
+    /// Returns what makes the next message of the workload due.
     pub fn pace(&self) -> Pace {
         const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
         match self.interval {
@@ -79,7 +79,7 @@ impl Load {
         }
     }
 
-    /// Returns the message rate of each source; `None` where the transport sets the pace.
+    /// Returns the message rate of each source; `None` if the transport sets the pace.
     pub fn rate(&self) -> Option<Frequency> {
         match (self.pace(), self.rate) {
             (Pace::Interval(_), Some(rate)) => Some(rate),
@@ -99,7 +99,7 @@ impl Load {
         self.rate = self.rate().filter(|_| self.interval.is_none());
     }
 
-    /// Rejects keys that contradict each other.
+    /// Returns an error if keys contradict each other.
     pub(crate) fn check(&self) -> Result<(), WorkloadError> {
         let greedy = self.pace() == Pace::Accepted;
         match self {
@@ -111,7 +111,7 @@ impl Load {
         }
     }
 
-    /// Returns the due times of `messages` messages; random intervals derive from the run's `seed`.
+    /// Returns the due times of `messages` messages. Random intervals derive from the run's `seed`.
     pub(crate) fn pacer(&self, messages: u64, seed: Seed) -> Pacer {
         match (self.pace(), self.arrivals()) {
             (Pace::Interval(interval), Arrivals::Periodic) => {
@@ -136,18 +136,18 @@ impl Load {
 pub(crate) struct Pacer {
     gaps: Gaps,
     sources: u16,
-    /// Number of sources that have already sent at the current due time.
+    /// Number of sources whose message at the current due time has been sent.
     sources_served: u16,
     messages_left: u64,
     /// When the next message is due.
     next: Time,
-    /// How long after the start messages continue to be due.
+    /// Time from the start after which no more messages become due; `None`: unlimited.
     max_duration: Option<Duration>,
-    /// No message is due from this time on.
+    /// The time from which on no message is due.
     end: Time,
 }
 
-/// The times between messages.
+/// What determines the times between messages.
 #[derive(Debug)]
 enum Gaps {
     Constant(Duration),
@@ -157,9 +157,9 @@ enum Gaps {
     },
     UntilAccepted,
     UntilReply(Users),
-    /// A message is due whenever a request of a server waits for this client.
+    /// A message is due whenever a request of a server waits for this client to send it.
     Onward(OnwardClient),
-    /// At the times of the exchanges, of which `done` have come due.
+    /// Messages are due at the times of the exchanges; `done` of them have come due.
     Scripted {
         exchanges: Exchanges,
         done: u64,
@@ -171,7 +171,7 @@ enum Gaps {
 pub(crate) struct Users {
     /// Number of users.
     number: u32,
-    /// The mean time from a reply to the next message; exponential.
+    /// The mean think time, from a reply to the next message. Think times are exponentially distributed.
     think: Duration,
     rng: Rng,
     /// When the users who are not waiting for a reply send their next messages.
@@ -197,7 +197,8 @@ impl Users {
 }
 
 impl Pacer {
-    /// Creates a pacer without a schedule: a message is due when the previous one was accepted or answered.
+    /// Creates a pacer without a schedule: a message is due when the transport has accepted the previous one, or when
+    /// it was answered.
     pub(crate) fn untimed(pace: Pace, messages: u64) -> Self {
         match pace {
             Pace::Replied => Self::closed(Users::new(1, Duration::ZERO, Seed(0)), messages),
@@ -205,12 +206,12 @@ impl Pacer {
         }
     }
 
-    /// Creates a pacer of users who wait for replies.
+    /// Creates a pacer for the users of a closed loop, who wait for replies.
     pub(crate) fn closed(users: Users, messages: u64) -> Self {
         Self::new(Gaps::UntilReply(users), 1, messages)
     }
 
-    /// Creates a pacer that makes a message due whenever a request of a server waits for this client.
+    /// Creates a pacer that makes a message due whenever a request of a server waits for this client to send it.
     pub(crate) fn for_onward_requests(client: OnwardClient) -> Self {
         Self::new(Gaps::Onward(client), 1, ENDLESS)
     }
@@ -233,20 +234,19 @@ impl Pacer {
         }
     }
 
-    /// Returns the pacer limited to this duration after its start.
+    /// Returns the pacer with this limit on the time from its start to the last due message.
     pub(crate) fn with_max_duration(self, max_duration: Option<Duration>) -> Self {
         Self { max_duration, ..self }
     }
 
-    /// Stops making messages due once the duration has passed.
+    /// Makes no more messages due once the maximum time has passed.
     pub(crate) fn stop_at_end(&mut self, now: Time) {
         if now >= self.end {
             (self.messages_left, self.next) = (0, Time::MAX);
         }
     }
 
-    /// Starts the load: the first message is due one interval from now, or now if time alone does not make it
-    /// due.
+    /// Starts the load. The first message is due one interval from now, or now if no interval determines the due times.
     pub(crate) fn start(&mut self, now: Time) {
         if let Gaps::UntilReply(users) = &mut self.gaps {
             for _ in 0..users.number {
@@ -259,12 +259,12 @@ impl Pacer {
         self.end = self.max_duration.map_or(Time::MAX, |duration| now + duration);
     }
 
-    /// Returns the number of messages that have not come due.
+    /// Returns the number of messages that have not come due yet.
     pub(crate) fn messages_left(&self) -> u64 {
         self.messages_left
     }
 
-    /// Returns when the next message is due; [`Time::MAX`] if none is.
+    /// Returns when the next message is due; [`Time::MAX`] if that is not known, or if there is none.
     #[inline]
     pub(crate) fn next(&self) -> Time {
         match &self.gaps {
@@ -273,14 +273,13 @@ impl Pacer {
         }
     }
 
-    /// Returns whether the next message waits for the peer, so that the run stalls if nothing arrives from
-    /// it.
+    /// Returns whether the next message comes due only after a reply, so that the run stalls if no reply arrives.
     pub(crate) fn waits_for_reply(&self) -> bool {
         self.messages_left > 0 && self.next == Time::MAX
     }
 
-    /// Takes the message due at `now` and returns when it was due. After each source has sent, the next
-    /// message is due one interval later.
+    /// Returns when the message that is due at `now` was due, and advances to the next message. After each source has
+    /// sent, the next message is due one interval later.
     pub(crate) fn advance(&mut self, now: Time) -> Time {
         self.messages_left -= 1;
         // If the transport sets the pace, a message is due when the last one was accepted.
@@ -301,7 +300,7 @@ impl Pacer {
         due
     }
 
-    /// Returns when the message after the one due at `due` is due.
+    /// Returns when the message after the one at `due` is due.
     fn due_after(&mut self, due: Time) -> Time {
         match &self.gaps {
             Gaps::UntilReply(users) => users.next(),
@@ -309,17 +308,17 @@ impl Pacer {
         }
     }
 
-    /// Skips this many messages.
+    /// Skips the next `messages` messages, which never come due.
     pub(crate) fn skip(&mut self, messages: u64) {
         self.messages_left = self.messages_left.saturating_sub(messages);
     }
 
-    /// Returns whether messages can be late: only if they are due at given times.
+    /// Returns whether messages can be sent late, which is possible only if they are due at given times.
     pub(crate) fn is_open_loop(&self) -> bool {
         !matches!(self.gaps, Gaps::UntilAccepted | Gaps::UntilReply(_))
     }
 
-    /// Handles the reply to a message.
+    /// Handles the reply to a message, which may make a message of a closed loop due.
     pub(crate) fn on_reply(&mut self, now: Time, number: u32) {
         match &mut self.gaps {
             Gaps::UntilReply(users) if self.messages_left > 0 => {

@@ -9,20 +9,20 @@ use crate::receiver::ReplySource;
 use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, WorkloadError};
 
-/// A mask for message numbers (XOR), so that protocol analysers do not mistake small numbers for commands of a known
-/// protocol.
+/// A mask that is combined with message numbers by XOR, so that protocol analysers do not mistake small numbers for
+/// commands of a known protocol.
 const NUMBER_MARK: u32 = u32::from_be_bytes(*b"hol\0");
 
-/// Zeros for messages, so that many messages share one allocation.
+/// A buffer of zeros, from which many messages are taken so that they share one allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Zeros(BytesMut);
 
-/// Builds messages: four octets of length, four octets of number with its mask, then zeros.
+/// Builds messages: four octets of length, four octets of masked number, then zeros.
 #[derive(Debug)]
 pub(crate) struct Padding {
     size: usize,
     zeros: Zeros,
-    /// The last long message. If nothing else refers to it, its buffer is used for the next one, because its
+    /// The last long message. If nothing else refers to it, its buffer is reused for the next message, because its
     /// zeros are unchanged.
     last_message: Bytes,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Padding {
 impl Zeros {
     const SLAB_OCTETS: usize = 64 << 10;
 
-    /// Returns `octets` zeros for exclusive use.
+    /// Returns a buffer of `octets` zeros that no other message shares.
     pub(crate) fn take(&mut self, octets: usize) -> BytesMut {
         if self.0.len() < octets {
             self.0 = BytesMut::zeroed(octets.max(Self::SLAB_OCTETS));
@@ -43,7 +43,7 @@ impl Padding {
     /// Messages of at least this length have their own allocation.
     const LONG_MESSAGE: usize = 1024;
 
-    /// Creates padding for messages of this size.
+    /// Creates a builder of messages of `size` octets.
     pub(crate) fn new(size: usize) -> Self {
         Self { size, zeros: Zeros::default(), last_message: Bytes::new() }
     }
@@ -65,7 +65,7 @@ pub(crate) fn message(zeros: &mut Zeros, octets: usize, number: u32) -> Bytes {
     with_header(zeros.take(octets), number)
 }
 
-/// Writes the length and the number at the start of a message.
+/// Writes the length and the number into the start of a message.
 pub(crate) fn with_header(mut message: BytesMut, number: u32) -> Bytes {
     let length = message.len() as u32;
     message[..4].copy_from_slice(&length.to_be_bytes());
@@ -73,7 +73,7 @@ pub(crate) fn with_header(mut message: BytesMut, number: u32) -> Bytes {
     message.freeze()
 }
 
-/// Reads the number that a message carries.
+/// Returns the number in a message.
 pub(crate) fn number(message: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*message.get(4..)?.first_chunk()?) ^ NUMBER_MARK)
 }
@@ -91,7 +91,7 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Numbered requests without other content.
+/// The requests of a workload whose messages contain only a number and zeros.
 #[derive(Debug)]
 pub(crate) struct NumberedRequests {
     padding: Padding,
@@ -119,7 +119,7 @@ impl RequestSource for NumberedRequests {
     }
 }
 
-/// The replies to numbered requests: the requests themselves, or none.
+/// The replies of a workload whose messages contain only a number and zeros: the requests themselves, or none.
 #[derive(Debug)]
 pub(crate) struct PaddingReplies {
     pub(crate) is_echo: bool,

@@ -14,30 +14,30 @@ use crate::{
     Application, ENDLESS, FramingFn, Host, Load, OnwardClient, Pace, StreamLayout, Workload, WorkloadError,
 };
 
-/// A workload whose messages are padding.
+/// A workload whose messages contain only a number and zeros.
 pub trait Padded {
     /// Name of the workload in experiments.
     const NAME: &'static str;
     /// A one-line description for lists of workloads.
     const ABOUT: &'static str;
-    /// Whether each message is sent back.
+    /// Whether the server sends each message back.
     const IS_ECHOED: bool;
-    /// The keys of the workload, without the keys of a load.
+    /// The keys of the workload, without the keys of its load.
     const KEYS: &'static [&'static str] = &["size"];
 
     /// Returns the number of octets per message.
     fn octets(&self) -> u64;
-    /// Returns what makes the next message due.
+    /// Returns what makes the next message of the workload due.
     fn pace(&self) -> Pace;
-    /// Returns how long the workload sends at most after its connections are open.
+    /// Returns the maximum time for which the workload sends after its connections are open; `None`: no limit.
     fn max_duration(&self) -> Option<Duration> {
         None
     }
-    /// Returns the settings of the load, if time makes its messages due.
+    /// Returns the settings of the load; `None` unless messages are due at given times.
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// Returns the settings of [`Self::load`] for changes.
+    /// Returns the settings of [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
@@ -111,7 +111,7 @@ impl<W: Padded> Workload for W {
     }
 }
 
-/// Octets per message, by default `DEFAULT`.
+/// The size of messages in octets; the default is `DEFAULT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct MessageSize<const DEFAULT: u64>(pub ByteCount);

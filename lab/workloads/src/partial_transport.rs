@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use crate::FramingFn;
 use crate::contract::{ConnectionId, Outgoing};
 
-/// The octets accepted so far, by connection.
+/// A transport for tests that accepts messages in parts: the octets that it has accepted, by connection.
 #[derive(Debug, Default)]
 pub(crate) struct PartialTransport {
     connections: BTreeMap<ConnectionId, StreamBuffer>,
-    /// Whether the transport returns only the part of a message that it cannot accept, as the model does.
+    /// Whether the transport returns only the part of a message that it did not accept, as the model does.
     returns_rest: bool,
 }
 
-/// The octets of one stream.
+/// The octets that the transport has accepted on one stream.
 #[derive(Debug, Default)]
 struct StreamBuffer {
     stream: Vec<u8>,
-    /// Number of octets that the transport has accepted of an incomplete message.
+    /// Number of octets that the transport has accepted of the current, incomplete message.
     accepted_octets: usize,
 }
 
@@ -27,8 +27,8 @@ impl PartialTransport {
         Self { returns_rest, ..Self::default() }
     }
 
-    /// Accepts up to `room` octets of a message. Returns the message for [`Input::Full`](crate::Input::Full); `None` if
-    /// all of it was accepted.
+    /// Accepts up to `room` octets of a message. Returns the message to be passed to the application in
+    /// [`Input::Full`](crate::Input::Full); `None` if all of it was accepted.
     pub(crate) fn send(&mut self, mut outgoing: Outgoing, room: usize) -> Option<Outgoing> {
         let StreamBuffer { stream, accepted_octets: part } =
             self.connections.entry(outgoing.connection).or_default();
@@ -44,10 +44,9 @@ impl PartialTransport {
         (!is_whole).then_some(outgoing)
     }
 
-    /// Returns the lengths of all messages accepted, the last of each connection possibly incomplete.
+    /// Returns the lengths of all accepted messages; the last message of each stream may be incomplete.
     ///
-    /// # Panics
-    /// If a message starts in the middle of another, so that its octets are not the start of a message.
+    /// # Panics If a message starts within another one, so that its octets do not begin with a header.
     pub(crate) fn lengths(&self, length_of: FramingFn) -> Vec<usize> {
         let mut lengths = Vec::new();
         for StreamBuffer { stream, .. } in self.connections.values() {

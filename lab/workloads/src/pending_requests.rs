@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The pending requests of a server.
+/// The requests of a server that wait for the replies to onward requests.
 #[derive(Debug, Clone)]
 pub struct PendingRequests(Arc<Mutex<RequestQueues>>);
 
@@ -18,26 +18,26 @@ pub struct PendingRequests(Arc<Mutex<RequestQueues>>);
 pub struct OnwardClient {
     pending_requests: PendingRequests,
     index: usize,
-    /// Messages without a reply: the number of each, and the server's request that caused it.
+    /// The client's messages without a reply: the number of each, and the request of the server for which it was sent.
     unanswered: VecDeque<(u32, RequestId)>,
-    /// Number of messages sent.
+    /// Number of messages that the client has sent.
     sent: u32,
 }
 
-/// The number of a pending request, in the order of arrival.
+/// The number of a pending request, in the order in which requests arrive.
 type RequestId = u64;
 
-/// A callback that is called when there is work.
+/// A callback that wakes an application because it has something to do.
 pub type WakeCallback = Box<dyn Fn() + Send>;
 
-/// Requests to a server that wait for replies of other servers.
+/// Requests to a server that wait for the replies of other servers.
 #[derive(Debug)]
 struct RequestQueues {
-    /// Requests that wait for each client, by index.
+    /// Requests that wait to be sent by each client, by index of the client.
     by_client: Vec<RequestQueue>,
-    /// Requests that the server can answer, because every client has its reply.
+    /// Requests that the server can answer now, because every client has received its reply.
     ready: RequestQueue,
-    /// The identifier of the next request.
+    /// The number of the next request that arrives.
     next: RequestId,
 }
 
@@ -49,7 +49,7 @@ struct RequestQueue {
 }
 
 impl PendingRequests {
-    /// Creates the queues for this number of onward clients.
+    /// Creates the queues for `clients` onward clients.
     pub fn new(clients: usize) -> Self {
         let by_client = std::iter::repeat_with(RequestQueue::default).take(clients).collect();
         Self(Arc::new(Mutex::new(RequestQueues { by_client, ready: RequestQueue::default(), next: 0 })))
@@ -75,7 +75,7 @@ impl PendingRequests {
         request
     }
 
-    /// Returns the next request that can be answered.
+    /// Removes and returns the next request that can be answered; `None` if there is none.
     pub(crate) fn take_ready(&self) -> Option<RequestId> {
         self.lock().ready.requests.pop_front()
     }
@@ -86,7 +86,7 @@ impl PendingRequests {
 }
 
 impl RequestQueues {
-    /// Passes a request to the client with this index, or back to the server after the last client.
+    /// Passes a request on to the client with this index or, if there is no such client, back to the server.
     fn forward(&mut self, index: usize, request: RequestId) {
         let queue = self.by_client.get_mut(index).unwrap_or(&mut self.ready);
         queue.requests.push_back(request);
@@ -95,12 +95,12 @@ impl RequestQueues {
 }
 
 impl OnwardClient {
-    /// Returns whether a request waits for this client.
+    /// Returns whether a request waits for this client to send a message.
     pub(crate) fn is_due(&self) -> bool {
         !self.pending_requests.lock().by_client[self.index].requests.is_empty()
     }
 
-    /// Takes the oldest waiting request; the client's next message is sent for this request.
+    /// Takes the oldest waiting request, for which the client sends its next message.
     pub(crate) fn take_request(&mut self) {
         let mut queues = self.pending_requests.lock();
         let request = queues.by_client[self.index]
@@ -112,7 +112,7 @@ impl OnwardClient {
         self.sent += 1;
     }
 
-    /// Handles the reply to the client's message with this number.
+    /// Handles the reply to the client's message with this number, after which its request can be passed on.
     pub(crate) fn on_reply(&mut self, number: u32) {
         let position = self.unanswered.iter().position(|(sent, _)| *sent == number);
         if let Some((_, request)) = position.and_then(|position| self.unanswered.remove(position)) {

@@ -13,28 +13,29 @@ use hol_base::{Duration, Time};
 use crate::contract::{Application, Input, Output, Progress};
 use crate::ledger::Ledger;
 
-/// The processor of a host; clones share it.
+/// The processor of a host, which serves one message at a time; clones are the same processor.
 #[derive(Debug, Clone)]
 pub struct Processor {
     service: Duration,
-    /// When the processor has served all messages read so far, in ns; shared by clones with different clocks.
+    /// When the processor will have served all messages read so far, in ns of the common clock. Clones with different
+    /// clocks share it.
     idle_from: Arc<AtomicU64>,
-    /// When the clock of this clone was zero, in ns of the common clock.
+    /// Time of the common clock at which this clone's clock is zero, in ns.
     clock_zero: u64,
 }
 
 impl Processor {
-    /// Creates a processor that takes `service` per message.
+    /// Creates a processor that needs `service` per message.
     pub(crate) fn new(service: Duration) -> Self {
         Self { service, idle_from: Arc::default(), clock_zero: 0 }
     }
 
-    /// Returns the same processor for applications whose clock started at `clock_zero` ns of the common clock.
+    /// Returns the same processor for applications whose clock is zero at `clock_zero` ns of the common clock.
     pub fn with_clock_zero(self, clock_zero: u64) -> Self {
         Self { clock_zero, ..self }
     }
 
-    /// Runs an application on this processor.
+    /// Returns an application that behaves as `application` does, but whose messages wait for this processor.
     pub fn run(self, application: Box<dyn Application>) -> Box<dyn Application> {
         Box::new(ProcessorBoundApplication {
             application,
@@ -44,7 +45,7 @@ impl Processor {
         })
     }
 
-    /// Reserves the processor for a message that is read now; returns when its service starts.
+    /// Reserves the processor for a message that is read now; returns when the processor starts to serve it.
     fn reserve(&self, now: Time) -> Time {
         let now = self.clock_zero + now.as_nanos();
         let after = |idle_from: u64| Some(idle_from.max(now).saturating_add(self.service.as_nanos()));
@@ -53,24 +54,24 @@ impl Processor {
     }
 }
 
-/// An application between a transport and its host's processor.
+/// An application whose messages wait for its host's processor before they are handled.
 #[derive(Debug)]
 struct ProcessorBoundApplication {
     application: Box<dyn Application>,
     processor: Processor,
-    /// Messages read, and inputs that arrived after them.
+    /// Messages that have been read but not served, and inputs that arrived after them.
     waiting_inputs: VecDeque<Input>,
     state: ProcessorState,
 }
 
-/// The state of the processor for an application.
+/// The state of the processor as seen by an application.
 #[derive(Debug, Clone, Copy)]
 enum ProcessorState {
-    /// Serves no message of the application.
+    /// The processor serves no message of the application.
     Idle,
-    /// Starts to serve the oldest waiting message at this time.
+    /// The processor starts to serve the oldest waiting message at this time.
     StartsAt(Time),
-    /// Serves a message until this time.
+    /// The processor serves a message of the application until this time.
     EndsAt(Time),
 }
 
@@ -82,7 +83,7 @@ impl ProcessorBoundApplication {
         }
     }
 
-    /// Passes inputs to the application up to the next message, for which it reserves the processor.
+    /// Passes inputs to the application up to the next message, and reserves the processor for this message.
     fn start_next_message(&mut self, now: Time) {
         while matches!(self.state, ProcessorState::Idle) {
             match self.waiting_inputs.front() {
@@ -173,8 +174,8 @@ mod tests {
         server.handle(Time::from_millis(at), Input::Message(delivery));
     }
 
-    /// Polls the application at a time until it waits; returns the number of its answers, and until when it
-    /// waits.
+    /// Polls the application at the time `at` until it waits. Returns the number of its answers, and the time until
+    /// which it waits.
     fn poll(server: &mut dyn Application, at: u64) -> (u32, Time) {
         let mut answers = 0;
         loop {

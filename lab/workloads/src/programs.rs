@@ -11,7 +11,7 @@ use crate::{Application, FramingFn, Host, Pace, StreamLayout, Workload, Workload
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// What to measure: the program, each connection, or each HTTP/1 request (`"transaction"`). Default `"program"`.
+    /// What to measure: each program, each connection, or each HTTP/1 request (`"transaction"`). Default `"program"`.
     #[serde(default)]
     pub measure: Measure,
     /// Time limit of the programs, in virtual time. Default 10 min.
@@ -20,22 +20,22 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Returns how long the programs may take.
+    /// Returns the time limit of the programs, in virtual time.
     pub fn time_limit(&self) -> Duration {
         self.limit.unwrap_or(Duration::from_secs(600))
     }
 }
 
-/// What is measured, from outside the programs.
+/// What is measured about programs, from the outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// The run time of each program except services.
+    /// Each program's run time; services are not measured.
     #[default]
     Program,
-    /// The duration of each connection, measured from its packets.
+    /// Each connection's duration, measured from its packets.
     Connection,
-    /// The duration of each HTTP/1 request, measured from its packets.
+    /// Each HTTP/1 request's duration, measured from its packets.
     Transaction,
 }
 
@@ -84,18 +84,17 @@ impl Workload for Programs {
         |_| Ok(None)
     }
 
-    /// Programs have no client application: a kernel runs the programs themselves, and the model rejects them.
+    /// Always panics, because the programs of the workload take the place of client applications: a kernel runs them,
+    /// and the model rejects the workload.
     ///
-    /// # Panics
-    /// Always.
+    /// # Panics Always.
     fn client(&self, _: StreamLayout, _: u64, _: Seed) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }
 
-    /// Programs have no server application either.
+    /// Always panics, because the programs of the workload take the place of server applications.
     ///
-    /// # Panics
-    /// Always.
+    /// # Panics Always.
     fn server(&self, _: StreamLayout, _: u64, _: Host) -> Box<dyn Application> {
         unreachable!("programs have no application in the model; a kernel starts them")
     }

@@ -10,12 +10,12 @@ use crate::PendingRequests;
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::ledger::{Ledger, MessageArrival};
 
-/// The replies of a workload.
+/// How the server of a workload replies to requests.
 pub(crate) trait ReplySource: fmt::Debug {
-    /// Returns the number of the message that a request carries; `None` if it carries no message.
+    /// Returns the number of a request's message; `None` if the request is not a message of the workload.
     fn number(&self, request: &Bytes) -> Option<u32>;
 
-    /// Returns the reply to a request, if any.
+    /// Returns the reply to a request; `None` if the request gets no reply.
     fn answer(
         &mut self,
         now: Time,
@@ -23,8 +23,7 @@ pub(crate) trait ReplySource: fmt::Debug {
         request: Bytes,
     ) -> Result<Option<Bytes>, &'static str>;
 
-    /// Returns how long the server works on a request before it answers; it works on all requests at the same
-    /// time.
+    /// Returns how long the server works on a request before it replies; it works on all requests in parallel.
     fn service(&self, request: &Bytes) -> Duration {
         let _ = request;
         Duration::ZERO
@@ -36,23 +35,23 @@ pub(crate) trait ReplySource: fmt::Debug {
     }
 }
 
-/// Answers each message in the order of delivery and on the same stream. It answers at once, or after the
-/// replies to the onward requests that the message causes.
+/// A server that answers the messages of each stream in the order of delivery and on the same stream. It answers at
+/// once, or after the replies to the onward requests that the message causes.
 #[derive(Debug)]
 pub(crate) struct Receiver<A> {
     answers: A,
-    /// Requests that wait for replies to onward requests, if the server sends any.
+    /// Requests that wait for the replies to onward requests; `None` if the server sends no onward requests.
     pending_requests: Option<PendingRequests>,
-    /// Replies that wait until the onward requests have their replies, by request.
+    /// Replies that wait until all onward requests of their request have been answered, by request.
     waiting_replies: BTreeMap<u64, Outgoing>,
-    /// Replies to requests on which the server still works, by the end of that work and the order of arrival.
+    /// Replies to requests on which the server still works, by the end of the work and the order of arrival.
     in_service: BTreeMap<(Time, u64), Outgoing>,
     requests_served: u64,
-    /// Replies that the transport has not yet accepted.
+    /// Replies that the transport has not accepted yet.
     outbox: VecDeque<Outgoing>,
-    /// Whether the transport has rejected a message.
+    /// Whether the transport has rejected a reply, so that further ones wait.
     blocked: bool,
-    /// Connections on which the peer sends no more data.
+    /// Connections that the peer has closed for sending.
     to_close: VecDeque<ConnectionId>,
     abort_reason: Option<AbortReason>,
     ledger: Ledger,
@@ -75,7 +74,7 @@ impl<A: ReplySource> Receiver<A> {
         }
     }
 
-    /// Returns the receiver with these pending requests; if given, it answers only after the replies to
+    /// Returns the receiver with these pending requests. If there are any, it replies only after the replies to its
     /// onward requests.
     pub(crate) fn with_pending_requests(self, pending_requests: Option<PendingRequests>) -> Self {
         Self { pending_requests, ..self }
@@ -101,7 +100,8 @@ impl<A: ReplySource> Receiver<A> {
         }
     }
 
-    /// Sends the reply to a session setup at once. The reply to a message waits for the replies to its onward requests.
+    /// Sends a reply to a session setup at once. The reply to a message first waits for the replies to its onward
+    /// requests.
     fn reply(&mut self, reply: Outgoing) {
         match self.pending_requests.as_ref().filter(|_| reply.is_message()) {
             Some(pending) => drop(self.waiting_replies.insert(pending.push(), reply)),
@@ -109,13 +109,13 @@ impl<A: ReplySource> Receiver<A> {
         }
     }
 
-    /// Delays a reply until the server has done its work.
+    /// Delays a reply until `ready`, when the server has done its work.
     fn serve(&mut self, ready: Time, reply: Outgoing) {
         self.in_service.insert((ready, self.requests_served), reply);
         self.requests_served += 1;
     }
 
-    /// Passes on the replies whose processing has ended. Returns when the processing of the next one ends;
+    /// Sends the replies to requests on which the work has ended. Returns when the work on the next request ends;
     /// [`Time::MAX`] if there is none.
     #[inline]
     fn release_served(&mut self, now: Time) -> Time {
@@ -129,7 +129,7 @@ impl<A: ReplySource> Receiver<A> {
         self.in_service.first_key_value().map_or(Time::MAX, |((ready, _), _)| *ready)
     }
 
-    /// Sends the replies to the requests that are ready.
+    /// Sends the replies to requests whose onward requests have all been answered.
     fn take_ready(&mut self) {
         while let Some(request) = self.pending_requests.as_ref().and_then(PendingRequests::take_ready) {
             self.outbox.extend(self.waiting_replies.remove(&request));

@@ -7,7 +7,7 @@ use crate::{Bulk, Echo, Files, Load, Media, Oneway, Page, Pingpong, Programs, Re
 
 macro_rules! registry {
     ($($workload:ident),* $(,)?) => {
-        /// A workload with its keys; the key `kind` selects the workload.
+        /// A workload with its settings; the key `kind` selects the workload.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind", rename_all = "lowercase")]
         pub enum WorkloadKind {
@@ -15,7 +15,7 @@ macro_rules! registry {
         }
 
         impl WorkloadKind {
-            /// Returns each workload with no keys set.
+            /// Returns each workload once, without any keys.
             pub fn all() -> Vec<Self> {
                 vec![$(Self::$workload($workload::default())),*]
             }
@@ -39,11 +39,11 @@ macro_rules! registry {
     };
 }
 
-/// The keys that every workload has besides `kind`.
+/// The keys that every workload has in addition to `kind`.
 const COMMON_KEYS: [&str; 6] = ["from", "to", "start", "spread", "connect_timeout", "listens"];
 
 impl WorkloadKind {
-    /// Returns every key that may be given with `kind`.
+    /// Returns all keys that are valid for this kind of workload.
     pub fn keys(&self) -> Vec<&'static str> {
         let load = if self.workload().load().is_some() { Load::KEYS.as_slice() } else { &[] };
         [self.workload().own_keys(), load, &COMMON_KEYS].concat()

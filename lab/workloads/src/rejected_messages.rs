@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use crate::ConnectionId;
 use crate::contract::Outgoing;
 
-/// The messages that the transport has rejected: at most one per connection, oldest first.
+/// The messages that the transport has rejected, oldest first; at most one per connection.
 #[derive(Debug, Default)]
 pub(crate) struct RejectedMessages {
     messages: VecDeque<Outgoing>,
-    /// Number of messages that remain to be tried again.
+    /// Number of messages that still have to be tried again.
     retries_left: usize,
 }
 
@@ -19,7 +19,7 @@ impl RejectedMessages {
         self.messages.push_back(message);
     }
 
-    /// Marks all messages to be tried again, because a connection has room.
+    /// Lets all messages be tried again, because a connection has room.
     pub(crate) fn retry(&mut self) {
         self.retries_left = self.messages.len();
     }
@@ -30,7 +30,7 @@ impl RejectedMessages {
         self.messages.pop_front()
     }
 
-    /// Discards the message of a failed connection.
+    /// Removes the rejected message of a failed connection.
     pub(crate) fn forget(&mut self, connection: ConnectionId) {
         self.messages.retain(|message| message.connection != connection);
         self.retries_left = self.retries_left.min(self.messages.len());
@@ -46,7 +46,7 @@ impl RejectedMessages {
         self.messages.len()
     }
 
-    /// Returns whether a message waits for `connection`.
+    /// Returns whether a rejected message waits for room on `connection`.
     pub(crate) fn waits_for(&self, connection: ConnectionId) -> bool {
         self.messages.iter().any(|message| message.connection == connection)
     }

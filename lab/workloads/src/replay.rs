@@ -20,8 +20,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
-    /// Messages in order of time, each with its due time, its size and the size of its reply, if any:
-    /// `"12ms 200B 5kB"`. Longer runs repeat them. Default: 128 octets each way.
+    /// Messages in order of time, each with its due time, its size and the size of its reply, if any: `"12ms 200B
+    /// 5kB"`. Longer runs repeat them. Default: 128 octets each way.
     #[serde(default)]
     #[schemars(with = "Vec<String>")]
     pub exchanges: Exchanges,
@@ -121,7 +121,7 @@ impl Workload for Replay {
     }
 }
 
-/// The messages and the replies; both ends know all sizes.
+/// The messages and replies of a replay; both ends know all sizes from the start.
 #[derive(Debug)]
 struct ReplayMessages {
     exchanges: Exchanges,

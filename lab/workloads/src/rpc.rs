@@ -41,7 +41,8 @@ pub struct Rpc {
     /// none.
     #[serde(default)]
     pub think: Duration,
-    /// Octets of each request that are written first, in a separate write; Nagle's algorithm delays the rest (RFC 9293 section 3.7.4). Default: one write.
+    /// Octets of each request that are written first; Nagle's algorithm delays the rest (RFC 9293 section 3.7.4).
+    /// Default: one write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<ByteCount>,
 }
@@ -68,13 +69,13 @@ impl Default for Rpc {
     }
 }
 
-/// Minimum number of octets of a request: its length, its number, the size of the reply, and the service time in ns.
+/// Minimum length of a request in octets: its length and number, the size of the reply, and the service time in ns.
 const MIN_REQUEST: u64 = 8 + 4 + 8;
-/// The number of the part of a request that is written first.
+/// The value of the reply's size that marks the part of a request that is written first.
 const HEAD_PART: u32 = u32::MAX;
 
 impl Rpc {
-    /// Returns the load with its own default: a Poisson process.
+    /// Returns the load; its intervals are exponential (a Poisson process) unless `arrivals` is set.
     fn load_or_poisson(&self) -> Load {
         let is_timed = self.load.pace() != Pace::Accepted;
         let arrivals = self.load.arrivals.or(is_timed.then_some(Arrivals::Poisson));
@@ -213,13 +214,14 @@ impl Workload for Rpc {
     }
 }
 
-/// The client's requests. The client draws all values, and each request contains those that the server needs.
+/// The requests of an rpc client. The client draws all random values, and each request contains those that the server
+/// needs.
 #[derive(Debug)]
 struct RpcRequests {
     rpc: Rpc,
     rng: Rng,
     zeros: Zeros,
-    /// Octets of the reply to the last request.
+    /// Size of the reply to the last request, in octets.
     reply: u32,
 }
 
@@ -263,14 +265,14 @@ impl RequestSource for RpcRequests {
     }
 }
 
-/// The replies of the server, whose size and service time each request contains.
+/// The replies of an rpc server; each request contains the size of its reply and its service time.
 #[derive(Debug, Default)]
 struct RpcReplies {
     zeros: Zeros,
 }
 
-/// Returns the size of the reply in octets and the service time, as a request states them; `None` for a head, which is
-/// written separately.
+/// Returns the size of the reply in octets and the service time, as the request states them; `None` for the head of a
+/// request, which is written separately.
 fn request_parameters(request: &Bytes) -> Option<(u32, Duration)> {
     padded_messages::number(request).filter(|number| *number != HEAD_PART)?;
     let octets = u32::from_be_bytes(*request.get(8..)?.first_chunk()?);
@@ -329,7 +331,7 @@ mod tests {
         to.handle(at, Input::Message(Delivery { connection, stream: 0, payload, delivery_times }));
     }
 
-    /// Returns the messages that the application sends now, and until when it waits then.
+    /// Returns the messages that the application sends at `now`, and the time until which it then waits.
     fn drain(application: &mut dyn Application, now: Time) -> (Vec<Outgoing>, Time) {
         let mut sent = Vec::new();
         loop {
@@ -455,7 +457,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rest of a request follows its head, whatever parts of them a connection accepts at a time.
+        /// The rest of a request directly follows its head, even if a connection accepts only parts of either.
         #[test]
         fn requests_are_not_interleaved(
             rooms in prop::collection::vec(1_usize..300, 1..200),

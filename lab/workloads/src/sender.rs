@@ -16,34 +16,34 @@ use crate::rejected_messages::RejectedMessages;
 use crate::session_setups::SessionSetups;
 use crate::{ENDLESS, StreamLayout};
 
-/// The requests of a workload, and how their replies are read.
+/// The requests of a workload's client, and how it interprets replies.
 pub(crate) trait RequestSource: fmt::Debug {
-    /// Returns the kind of the records of its requests.
+    /// Returns the kind of the records that are written about the requests.
     fn kind(&self) -> RecordKind;
 
-    /// Returns the batch that messages form, if any.
+    /// Returns the size of the batches that messages form; `None` if they form none.
     fn batch(&self) -> Option<Batch> {
         None
     }
 
-    /// Returns the message that sets up the session of a connection; `None` if the workload has no sessions.
-    /// Also returns its turn, the number that selects its stream. `attempt` is the number of earlier
-    /// attempts.
+    /// Returns the message that sets up the session of a connection, and the number (turn) that selects its stream;
+    /// `None` if the workload has no sessions. `attempt` is the number of earlier attempts.
     fn session_setup(&mut self, connection: ConnectionId, attempt: u32) -> Option<(u32, Bytes)> {
         let _ = (connection, attempt);
         None
     }
 
-    /// Returns the next message, which has the number `number`, and the turn that selects its stream.
+    /// Returns message number `number`, which is the next one, and the number (turn) that selects its stream.
     fn next(&mut self, now: Time, number: u32) -> (u32, Bytes);
 
-    /// Returns the head of message `number`, which is written separately before the rest, if it has one.
+    /// Returns the head of message `number`, which is written separately before the rest; `None` if the message is
+    /// written at once.
     fn head(&mut self, number: u32) -> Option<Bytes> {
         let _ = number;
         None
     }
 
-    /// Returns the number of octets of the reply to the last message, if they are known in advance; otherwise 0.
+    /// Returns the size of the reply to the last message in octets, if it is known in advance; otherwise 0.
     fn reply_size(&self) -> u32 {
         0
     }
@@ -52,25 +52,25 @@ pub(crate) trait RequestSource: fmt::Debug {
     fn reply(&mut self, now: Time, payload: &Bytes) -> Result<RepliedRequest, &'static str>;
 }
 
-/// The request that a reply answers.
+/// The request to which a reply belongs, and whether it succeeded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum RepliedRequest {
-    /// The session setup of this connection, which succeeded.
+    /// The session setup on this connection succeeded.
     Session(ConnectionId),
-    /// The session setup of this connection, which was refused.
+    /// The session setup on this connection was refused.
     SessionRefused(ConnectionId),
-    /// The message with this number, which succeeded.
+    /// The message with this number was answered successfully.
     Message(u32),
-    /// The message with this number: it was refused, or the reply is to another request.
+    /// The message with this number was refused, or its reply does not fit the request.
     Refused(u32),
 }
 
-/// Opens all its connections, then sends each message when it is due.
+/// A client that opens all its connections, then sends each message when it is due.
 ///
-/// Messages are sent in the order of the schedule. When the transport's buffer is full, the rejected message and all
-/// later ones wait. With a late limit the run is aborted if they wait longer than that, because it would then measure
-/// the backlog instead of the transport (Kiesel et al. 2006, section 3.2). Where the transport sets the pace, each
-/// connection has its own pace, so a full one does not block others.
+/// Messages are sent in the order of the schedule. When the transport's send buffer is full, the rejected message and
+/// all later ones wait. With a late limit the run is aborted if they wait longer than the limit, because the run would
+/// then measure the backlog instead of the transport (Kiesel et al. 2006, section 3.2). If the transport sets the pace,
+/// each connection has its own pace, so a full connection does not block others.
 #[derive(Debug)]
 pub(crate) struct Sender<R> {
     requests: R,
@@ -82,9 +82,9 @@ pub(crate) struct Sender<R> {
     openings: ConnectionOpenings,
     setups: SessionSetups,
     rejected: RejectedMessages,
-    /// The remaining part of a message whose head was just written.
+    /// The rest of a message whose head was just written; `None` if no head was.
     message_rest: Option<Outgoing>,
-    /// Connections on which the peer sends no more data.
+    /// Connections that the peer has closed for sending.
     to_close: VecDeque<ConnectionId>,
     abort_reason: Option<AbortReason>,
     ledger: Ledger,
@@ -92,7 +92,7 @@ pub(crate) struct Sender<R> {
 }
 
 impl<R: RequestSource> Sender<R> {
-    /// Creates a sender of `messages` messages ([`ENDLESS`]: no limit); `pacer` sets when each is due.
+    /// Creates a sender of `messages` messages ([`ENDLESS`]: unlimited); `pacer` determines when each is due.
     pub(crate) fn new(
         requests: R,
         lanes: StreamLayout,
@@ -142,7 +142,7 @@ impl<R: RequestSource> Sender<R> {
         self.pacer.messages_left() > 0 || !answered
     }
 
-    /// Returns whether no connection accepts the next message.
+    /// Returns whether no connection has room for the next message.
     fn is_blocked(&self) -> bool {
         let max = if self.pacer.is_open_loop() { 1 } else { usize::from(self.lanes.connections) };
         self.rejected.len() >= max
@@ -185,8 +185,8 @@ impl<R: RequestSource> Sender<R> {
         }
     }
 
-    /// Records that the next message is never sent; with batches, records the next batch instead and skips
-    /// its messages.
+    /// Records that the next message is never sent. With batches, records this for the next batch and skips its
+    /// messages.
     fn note_unsent(&mut self, now: Time) {
         if let Some(messages) = self.batches.skip(&mut self.ledger, now, self.pacer.messages_left()) {
             self.pacer.skip(messages);
@@ -199,7 +199,7 @@ impl<R: RequestSource> Sender<R> {
         self.message_rest = None;
     }
 
-    /// Sends the rest of a message once its connection has accepted the whole head.
+    /// Sends the rest of a message after the transport has accepted the whole head.
     fn send_rest(&mut self, now: Time) -> Output {
         let Some(rest) = self.message_rest.take_if(|rest| !self.rejected.waits_for(rest.connection)) else {
             return self.wait_for_room(now);
@@ -213,7 +213,7 @@ impl<R: RequestSource> Sender<R> {
         Outgoing { connection, stream, payload, delivery: None, entry: None }
     }
 
-    /// Returns the lane of the message with this turn; skips connections without room if possible.
+    /// Returns the lane of the message with the number `turn`; skips connections without room if possible.
     fn lane(&self, turn: u32) -> u16 {
         self.lanes.lane_of_turn(turn, |connection| !self.rejected.waits_for(connection))
     }
@@ -310,7 +310,7 @@ impl<R: RequestSource> Application for Sender<R> {
         &mut self.ledger
     }
 
-    /// Records all remaining messages of the schedule as never sent; an endless schedule has no remaining messages.
+    /// Records all remaining messages of the schedule as never sent. An endless schedule has no remaining messages.
     fn end(&mut self, now: Time) -> bool {
         const PART_OCTETS: u64 = 4096;
         if self.is_endless {
@@ -378,7 +378,8 @@ mod tests {
         Time::from_millis(millis)
     }
 
-    /// A greedy sender with a time limit ends with the messages that it has passed on by then.
+    /// A greedy sender with a time limit stops then; only messages that it has already passed to the transport are
+    /// sent.
     #[test]
     fn greedy_sender_stops_after_its_maximum_duration() {
         let mut client = client_of("{\"kind\":\"bulk\",\"lasts\":\"2s\"}", ONE, 1000);
@@ -438,8 +439,8 @@ mod tests {
         assert_eq!(wait(client.as_mut(), ms(60)), Time::MAX);
     }
 
-    /// The load generator of Kiesel et al. 2006 (IKR report 53): the measurement is aborted when a message
-    /// could not be passed to the transport within one second of its scheduled time.
+    /// The measurement is aborted if a message cannot be passed to the transport within one second after its scheduled
+    /// time, as in the load generator of Kiesel et al. 2006 (IKR report 53).
     #[test]
     fn blocked_connection_aborts_the_run_after_the_late_limit() {
         let mut client = client_of("{\"kind\":\"oneway\",\"late_limit\":\"1s\"}", ONE, 1000);
@@ -531,7 +532,7 @@ mod tests {
         assert_eq!(padded_messages::number(&send(client.as_mut(), ms(27)).payload), Some(1));
     }
 
-    /// RFC 4540 section 7: no transaction before the session is established.
+    /// There is no transaction before the session is established. RFC 4540 section 7.
     #[test]
     fn simco_establishes_its_session_first() {
         let mut client = opened("simco", 8, 2);

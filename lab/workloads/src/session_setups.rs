@@ -7,25 +7,25 @@ use hol_base::{Duration, Time};
 
 use crate::ConnectionId;
 
-/// The session setups that have no reply. On an unreliable transport each is repeated after one second, then
-/// two, four and so on (RFC 8085 section 3.1.1).
+/// The session setups that have not been answered. On an unreliable transport each is repeated after one second, then
+/// after two, four and so on (RFC 8085 section 3.1.1).
 #[derive(Debug)]
 pub(crate) struct SessionSetups {
     /// Maximum number of attempts per connection.
     max_attempts: u32,
-    /// The current attempt, from 0.
+    /// The number of the current attempt, from 0.
     attempt: u32,
-    /// Connections on which this attempt has not been sent.
+    /// Connections on which the setup of the current attempt has not been sent.
     unsent: BTreeSet<u32>,
     unanswered: BTreeSet<u32>,
-    /// When unanswered setups are repeated.
+    /// When the setups that have not been answered are repeated.
     repeat_at: Time,
 }
 
 impl SessionSetups {
     const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
-    /// Creates an empty set; each setup is sent at most `max_attempts` times.
+    /// Creates an empty set. Each setup will be sent at most `max_attempts` times.
     pub(crate) fn new(max_attempts: u32) -> Self {
         let (unsent, unanswered) = (BTreeSet::new(), BTreeSet::new());
         Self { max_attempts, attempt: 0, unsent, unanswered, repeat_at: Time::MAX }
@@ -43,7 +43,8 @@ impl SessionSetups {
         self.repeat_at = if is_last { Time::MAX } else { now + Self::FIRST_TIMEOUT * (1 << self.attempt) };
     }
 
-    /// Returns the connection for the next setup, and the number of earlier attempts.
+    /// Returns the connection on which to send the next setup, and the number of earlier attempts; `None` if none is
+    /// due.
     pub(crate) fn next(&mut self, now: Time) -> Option<(ConnectionId, u32)> {
         if now >= self.repeat_at && !self.unanswered.is_empty() {
             self.attempt += 1;
@@ -52,19 +53,19 @@ impl SessionSetups {
         self.unsent.pop_first().map(|connection| (ConnectionId(connection), self.attempt))
     }
 
-    /// Returns when to repeat the setups that have no reply.
+    /// Returns when the setups that have not been answered are repeated.
     pub(crate) fn repeat_time(&self) -> Time {
         if self.unanswered.is_empty() { Time::MAX } else { self.repeat_at }
     }
 
-    /// Handles a reply; returns whether it was the last one.
+    /// Handles the reply to the setup on a connection; returns whether all setups have been answered now.
     pub(crate) fn on_reply(&mut self, ConnectionId(connection): ConnectionId) -> bool {
         self.unsent.remove(&connection);
         self.unanswered.remove(&connection) && self.unanswered.is_empty()
     }
 
-    /// Returns whether a refusal can only mean that the session is open already, because the reply to an
-    /// earlier setup was lost.
+    /// Returns whether a refusal must mean that the session is already open, because the reply to an earlier setup was
+    /// lost.
     pub(crate) fn is_open_already(&self, ConnectionId(connection): ConnectionId) -> bool {
         self.attempt > 0 || !self.unanswered.contains(&connection)
     }
@@ -82,7 +83,7 @@ mod tests {
         std::iter::from_fn(|| setups.next(now)).map(|(connection, attempt)| (connection.0, attempt)).collect()
     }
 
-    /// RFC 8085 section 3.1.1: an initial second, and an exponential backoff.
+    /// The first repetition is after one second, and later intervals grow exponentially. RFC 8085 section 3.1.1.
     #[test]
     fn unanswered_setup_is_repeated_with_exponential_backoff() {
         let mut setups = SessionSetups::new(4);

@@ -7,15 +7,16 @@ use hol_base::ByteCount;
 
 use crate::Sizes;
 
-/// If a file has more different sizes, neighbouring ones are joined, because each draw looks through all of them.
+/// Maximum number of different sizes. If a file has more, neighbouring sizes are joined, because each draw searches all
+/// sizes.
 const MAX_SIZES: usize = 1000;
 
-/// The sizes in octets that a message can have in any workload.
+/// The range of sizes in octets that a message can have in any workload.
 const POSSIBLE_SIZES: RangeInclusive<u64> = 8..=1 << 30;
 
 impl Sizes {
     /// Parses a file with a size on each line, optionally followed by its number of occurrences: `20kB` or `1460 17`.
-    /// Text after `#` is a comment. An error contains the number of its line, from 1.
+    /// Text after `#` is a comment. An error contains the line number, from 1.
     pub fn read(text: &str) -> Result<Self, (usize, String)> {
         let mut weights: BTreeMap<ByteCount, u64> = BTreeMap::new();
         for (line, content) in (1..).zip(text.lines()) {
@@ -55,9 +56,9 @@ impl Sizes {
     }
 }
 
-/// Replaces each group of neighbouring sizes in a long list by their mean. The total number of messages stays the same
-/// and, except for rounding, the number of octets. A group has at most a thousandth of the messages and of the octets,
-/// unless a single size has more, so rare long messages keep their size.
+/// Replaces each group of neighbouring sizes in a long list by their mean. The total number of messages stays the same,
+/// and so does the number of octets, except for rounding. A group has at most a thousandth of the messages and of the
+/// octets, unless a single size has more; so rare long messages keep their size.
 fn join_sizes(weights: &BTreeMap<ByteCount, u64>) -> BTreeMap<ByteCount, u32> {
     let octets = |size: &ByteCount, weight: &u64| u128::from(size.0) * u128::from(*weight);
     let total: u64 = weights.values().sum();

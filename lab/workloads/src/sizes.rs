@@ -18,16 +18,16 @@ use serde::{Deserialize, Serialize};
 pub enum Sizes {
     /// One size for all messages or files.
     Fixed(ByteCount),
-    /// Log-normal, which fits the body of the distribution of web files. Barford and Crovella 1998
+    /// A log-normal distribution, which fits the bulk of the sizes of web files. Barford and Crovella 1998
     /// (SIGMETRICS), section 4.
     LogNormal(LogNormal),
-    /// A file with a size on each line, not yet read: `{ file = "sizes.txt" }`.
+    /// The sizes in a file, which has not been read yet: `{ file = "sizes.txt" }`.
     File(SizesFile),
     /// Some sizes, each with its weight.
     Mix(BTreeMap<ByteCount, u32>),
 }
 
-/// A file with a size on each line, optionally followed by a count.
+/// A file with the possible sizes, one on each line, each optionally followed by its number of occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SizesFile {
@@ -39,35 +39,34 @@ pub struct SizesFile {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogNormal {
-    /// Median.
+    /// Median size.
     pub median: ByteCount,
     /// Standard deviation of the size's natural logarithm.
     pub sigma: f64,
-    /// Maximum, to which larger draws are reduced. Default: the longest message that the workload allows.
+    /// Maximum size; larger draws are reduced to it. Default: the longest message that the workload allows.
     #[serde(default, alias = "most", skip_serializing_if = "Option::is_none")]
     pub max: Option<ByteCount>,
 }
 
-/// Messages of similar size, whose response times are also reported separately.
+/// A class of messages with similar sizes, for which results are also reported separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SizeClass {
     /// Name of the class in tables, such as `200 kB replies`.
     pub name: String,
-    /// Whether the size is the reply's, not the request's.
+    /// Whether the class is by size of the reply, not of the request.
     pub is_reply_size: bool,
-    /// The smallest size in octets.
+    /// The smallest size of the class, in octets.
     pub min: u64,
-    /// The largest size in octets.
+    /// The largest size of the class, in octets.
     pub max: u64,
 }
 
 impl Sizes {
-    /// A mix of up to this many sizes has a class for each size; a longer one has a class for each power of
-    /// ten.
+    /// Maximum number of sizes of a mix with a class for each size; a longer mix has a class for each power of ten.
     const MAX_SIZE_CLASSES: usize = 4;
 
-    /// Returns whether `octets` accepts every fixed size, or the median and the maximum of a distribution, and whether
-    /// the other parameters are valid.
+    /// Returns whether the sizes are valid: `octets` must return true for every fixed size, and for the median and
+    /// maximum of a distribution.
     pub(crate) fn is_possible(&self, octets: impl Fn(u64) -> bool) -> bool {
         match self {
             Self::Fixed(size) => octets(size.0),
@@ -109,8 +108,8 @@ impl Sizes {
         }
     }
 
-    /// Returns classes that contain every size: one for each size of a short mix, otherwise one for each power
-    /// of ten. Empty if all sizes are the same.
+    /// Returns classes that together contain every size: one per size of a short mix, otherwise one per power of ten.
+    /// Empty if all sizes are the same.
     pub(crate) fn classes(&self, is_reply_size: bool) -> Vec<SizeClass> {
         let classes = match self {
             Self::Fixed(_) | Self::File(_) => Vec::new(),
@@ -132,7 +131,7 @@ impl Sizes {
     }
 }
 
-/// Draws one of the sizes by its weight.
+/// Draws one of the sizes with a probability in proportion to its weight.
 fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
     let total: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
     let mut left = rng.below(total);
@@ -146,14 +145,14 @@ fn pick(weights: &BTreeMap<ByteCount, u32>, rng: &mut Rng) -> u64 {
 }
 
 impl SizeClass {
-    /// Returns the class of one size.
+    /// Returns the class that contains only one size.
     fn of_size(size: u64, is_reply_size: bool) -> Self {
         let name = format!("{} {}", short_size(size), direction(is_reply_size));
         Self { name, is_reply_size, min: size, max: size }
     }
 
-    /// Returns a class for each decade of sizes from the decade of `min` to the decade of `max`. The first class has no
-    /// lower limit, and the last has no upper limit.
+    /// Returns a class for each power of ten from that of `min` to that of `max`. The first class has no lower limit,
+    /// and the last has no upper limit.
     fn decades(min: u64, max: u64, is_reply_size: bool) -> Vec<Self> {
         let [first, last] = [min, max].map(|size| size.max(1).ilog10());
         let class = |power: u32| {
@@ -181,7 +180,7 @@ const fn direction(is_reply_size: bool) -> &'static str {
     if is_reply_size { "replies" } else { "requests" }
 }
 
-/// Writes octets in the largest decimal unit that needs no fraction.
+/// Formats a number of octets in the largest decimal unit that needs no fraction.
 fn short_size(octets: u64) -> String {
     let units = [(1_000_000, "MB"), (1_000, "kB")];
     let unit = units.into_iter().find(|(unit, _)| octets > 0 && octets.is_multiple_of(*unit));

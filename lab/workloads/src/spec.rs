@@ -14,10 +14,10 @@ use crate::{
     StreamLayout, WorkloadKind,
 };
 
-/// The application, its nodes and its start; the keys of its kind are in the same table.
+/// A workload with its nodes and its start. The keys of its kind are in the same table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadSpec {
-    /// The application, with its own settings.
+    /// The kind of the workload, with its own settings.
     #[serde(flatten)]
     pub kind: WorkloadKind,
     /// Node of the client. Default `client`.
@@ -32,8 +32,8 @@ pub struct WorkloadSpec {
     /// Maximum random delay of the start, drawn for each repetition. Default none.
     ///
     /// A host's timers expire at the ticks of its clock. If nothing else is random, runs that start at the same tick
-    /// are identical, and a confidence interval of ± 0 has no meaning (phase effects: Floyd and Jacobson 1992). 256 ms
-    /// is one slot of Linux's timer wheel for timeouts of 2 to 16 s, and covers all finer slots.
+    /// are identical, and their confidence interval of ± 0 is meaningless (phase effects: Floyd and Jacobson 1992). 256
+    /// ms covers a slot of Linux's timer wheel for timeouts of up to 16 s.
     #[serde(default)]
     pub spread: Duration,
     /// Time limit for opening a connection, after which the run ends. Default: the transport's.
@@ -49,7 +49,7 @@ const fn yes() -> bool {
 }
 
 impl WorkloadSpec {
-    /// Creates a workload with all common keys left out.
+    /// Creates a workload without any of the common keys.
     pub fn new(kind: impl Into<WorkloadKind>) -> Self {
         let kind = kind.into();
         let (start, spread) = (Duration::ZERO, Duration::ZERO);
@@ -66,12 +66,12 @@ impl WorkloadSpec {
         self.to.as_deref().unwrap_or("server")
     }
 
-    /// Returns the settings of the load, if time makes the messages due.
+    /// Returns the settings of the load; `None` unless messages are due at given times.
     pub fn load(&self) -> Option<&Load> {
         self.kind.workload().load()
     }
 
-    /// Returns how long after its connections open the workload stops sending; `None` if it has no such limit.
+    /// Returns the time after which the workload stops sending, from the opening of its connections; `None`: unlimited.
     pub fn sending_duration(&self) -> Option<Duration> {
         match &self.kind {
             WorkloadKind::Bulk(bulk) => bulk.lasts,
@@ -79,7 +79,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// Returns the settings as [`Self::load`], mutable.
+    /// Returns the settings of [`Self::load`], mutable.
     pub fn load_mut(&mut self) -> Option<&mut Load> {
         self.kind.workload_mut().load_mut()
     }
@@ -94,17 +94,17 @@ impl WorkloadSpec {
         self.load().and_then(Load::rate)
     }
 
-    /// Returns the number of synchronous sources.
+    /// Returns the number of sources, which all send at the same times.
     pub fn source_count(&self) -> u16 {
         self.load().map_or(1, |load| load.sources)
     }
 
-    /// Returns the distribution of the intervals.
+    /// Returns the distribution of the intervals between messages.
     pub fn arrivals(&self) -> Arrivals {
         self.load().map_or(Arrivals::Periodic, Load::arrivals)
     }
 
-    /// Returns how late a message may be passed to the transport; `None`: without limit.
+    /// Returns how long a due message may wait until the transport accepts it; `None`: unlimited.
     pub fn late_limit(&self) -> Option<Duration> {
         self.load().and_then(|load| load.late_limit)
     }
@@ -119,12 +119,12 @@ impl WorkloadSpec {
         self.kind.workload().longest_message()
     }
 
-    /// Returns the classes of sizes that are also reported separately; empty if all sizes are the same.
+    /// Returns the classes of sizes for which results are also reported separately; empty if all sizes are the same.
     pub fn classes(&self) -> Vec<SizeClass> {
         self.kind.workload().classes()
     }
 
-    /// Returns the kind of records whose latency is reported.
+    /// Returns the kind of records whose response times are reported.
     pub fn record_kind(&self) -> RecordKind {
         self.kind.workload().record_kind()
     }
@@ -139,37 +139,37 @@ impl WorkloadSpec {
         self.record_kind().has_reply()
     }
 
-    /// Returns whether the next message waits for the reply to the previous one.
+    /// Returns whether the next message comes due only after the reply to the previous one.
     pub fn waits_for_replies(&self) -> bool {
         self.kind.workload().pace() == Pace::Replied
     }
 
-    /// Returns whether only the transport limits the rate.
+    /// Returns whether the workload sends as fast as the transport allows.
     pub fn is_greedy(&self) -> bool {
         self.kind.workload().pace() == Pace::Accepted
     }
 
-    /// Returns the function that finds the message boundaries in the octets of a stream. With TLS, it finds the records
-    /// of each message.
+    /// Returns the function that finds message boundaries in a byte stream. With TLS, these are the boundaries of the
+    /// records of each message.
     pub fn framing_fn(&self, lanes: StreamLayout) -> FramingFn {
         tls::framing_fn(lanes.handshake, self.kind.workload().framing_fn())
     }
 
-    /// Returns how the ledgers of both ends are joined; `may_lose_messages` is whether the transport may abandon messages.
+    /// Returns the rules by which the ledgers of both ends are joined; `may_lose_messages` says whether the transport
+    /// may abandon messages.
     pub fn ledger_join(&self, may_lose_messages: bool) -> LedgerJoin {
         LedgerJoin { has_replies: self.has_replies(), may_lose_messages }
     }
 
-    /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
+    /// Creates the client, which sends `messages` messages ([`ENDLESS`](crate::ENDLESS): unlimited). Arrivals and
     /// requests derive from `seed`.
     pub fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application> {
         tls::with_tls(self.kind.workload().client(lanes, messages, seed), lanes.handshake)
     }
 
-    /// Creates a client that sends a message whenever a request of a server waits for it.
+    /// Creates a client that sends a message whenever a request of a server waits for it to do so.
     ///
-    /// # Panics
-    /// If the messages of the workload have no replies of their own.
+    /// # Panics If the messages of the workload have no replies.
     pub fn onward_client(
         &self,
         lanes: StreamLayout,
@@ -185,13 +185,13 @@ impl WorkloadSpec {
         tls::with_tls(self.kind.workload().server(lanes, messages, host), lanes.handshake)
     }
 
-    /// Returns the workload with its start drawn from this seed.
+    /// Returns the workload with its random start delay drawn from this seed.
     pub fn with_drawn_start(&self, seed: Seed) -> Self {
         let late = seed.derive("start").rng().below(self.spread.as_nanos().saturating_add(1));
         Self { start: self.start + Duration::from_nanos(late), spread: Duration::ZERO, ..self.clone() }
     }
 
-    /// Returns the workload with every default set.
+    /// Returns the workload with every missing key set to its default.
     pub fn with_defaults(&self) -> Self {
         let (from, to) = (Some(self.client_node().to_owned()), Some(self.server_node().to_owned()));
         let mut settled = Self { from, to, ..self.clone() };
@@ -199,13 +199,13 @@ impl WorkloadSpec {
         settled
     }
 
-    /// Rejects contradictory keys and impossible sizes.
+    /// Returns an error for contradictory keys or impossible sizes.
     pub fn check(&self) -> Result<(), WorkloadError> {
         self.kind.workload().check()
     }
 }
 
-/// Writes the application in a few words.
+/// Formats the workload as a short description.
 impl fmt::Display for WorkloadSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind.workload().describe())

@@ -2,25 +2,25 @@
 
 use crate::{ConnectionId, Handshake};
 
-/// The streams over which a workload may spread its messages: streams of parallel associations, or parallel
-/// TCP connections with one stream each. A lane is one of them.
+/// The streams over which a workload may spread its messages: the streams of parallel associations, or parallel TCP
+/// connections with one stream each. Each of these streams is called a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLayout {
-    /// Total number of streams of all connections.
+    /// Total number of streams over all connections.
     pub streams: u16,
-    /// Connections or associations; each is a session if the application has sessions.
+    /// Number of connections or associations; each is a session if the application has sessions.
     pub connections: u16,
-    /// Whether the transport may lose a message for good.
+    /// Whether the transport may lose messages without retransmitting them.
     pub may_lose_messages: bool,
-    /// Whether the transport is a byte stream, in which the application must mark message boundaries.
+    /// Whether the transport is a byte stream, so that the application must mark message boundaries.
     pub is_stream: bool,
-    /// The handshake of TLS on each connection, if it is used.
+    /// The TLS handshake on each connection; `None` without TLS.
     pub handshake: Option<Handshake>,
 }
 
 impl StreamLayout {
-    /// Returns the maximum number of attempts to set up a session. If the message may be lost, as many
-    /// attempts as fit into about two minutes, otherwise one.
+    /// Returns the maximum number of attempts to set up a session: if the message may be lost, as many as fit into
+    /// about two minutes, otherwise one.
     pub(crate) fn max_setup_attempts(self) -> u32 {
         if self.may_lose_messages { 7 } else { 1 }
     }
@@ -35,9 +35,9 @@ impl StreamLayout {
         lane / self.connections
     }
 
-    /// Returns the lane for a message. Messages use the lanes one after the other, so `turn`, which counts
-    /// them, determines the lane. If the connection of that lane has no room, returns the next lane whose
-    /// connection `has_room`. If no connection has room, returns the message's own lane.
+    /// Returns the lane for a message. Messages use the lanes one after the other; `turn` counts them. If the
+    /// connection of that lane has no room, returns the next lane whose connection has room according to `has_room`; if
+    /// none has room, the original lane.
     pub(crate) fn lane_of_turn(self, turn: u32, has_room: impl Fn(ConnectionId) -> bool) -> u16 {
         let (streams, connections) = (u32::from(self.streams), u32::from(self.connections));
         let lane = |skipped| ((turn % streams + skipped) % streams) as u16;
@@ -78,7 +78,8 @@ mod tests {
         assert_eq!(lanes.lane_of_turn(9, |_| false), 1);
     }
 
-    /// A run that is aborted because its only connection is full records thousands of messages as unsent.
+    /// Each connection is checked only once per message, because a run that is aborted while its only connection is
+    /// full records thousands of messages as unsent.
     #[test]
     fn each_connection_is_asked_once() {
         for (streams, connections) in [(1024, 1), (24, 3), (4, 4)] {

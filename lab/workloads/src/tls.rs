@@ -14,42 +14,43 @@ use crate::contract::{Application, ConnectionId, Delivery, Input, Outgoing, Outp
 use crate::ledger::Ledger;
 use crate::{FramingFn, WorkloadError};
 
-/// The messages of a handshake, in octets of their records.
+/// The messages of a TLS handshake: the lengths of their records, in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Handshake {
-    /// Octets of the client's first message: `ClientHello`.
+    /// Length of the client's first message (`ClientHello`), in octets.
     pub hello: u16,
-    /// Octets of the server's message: `ServerHello` to `Finished`.
+    /// Length of the server's message (`ServerHello` to `Finished`), in octets.
     pub answer: u16,
-    /// Octets of the client's second message: `Finished`, preceded by `EndOfEarlyData` if the client has sent early
-    /// data.
+    /// Length of the client's second message, in octets: `Finished`, preceded by `EndOfEarlyData` if the client has
+    /// sent early data.
     pub finished: u16,
-    /// Whether the client sends application data with its first message.
+    /// Whether the client sends application data together with its first message.
     pub is_early: bool,
 }
 
-/// Octets of plaintext in a record, at most. RFC 8446 section 5.1.
+/// Maximum number of octets of plaintext in a record. RFC 8446 section 5.1.
 const MAX_RECORD: usize = 1 << 14;
-/// Octets of a record around its plaintext: header, content type and authentication tag. RFC 8446 section 5.2.
+/// Octets that a record has in addition to its plaintext: header, content type and authentication tag. RFC 8446 section
+/// 5.2.
 const RECORD_OVERHEAD: usize = 5 + 1 + 16;
-/// Octets of the header with which a message starts here, in place of its first record's: the content type, and the
-/// length of all records of the message.
+/// Length of the header with which each message starts here, instead of the header of its first record, in octets: the
+/// content type, and the length of all records of the message.
 const MESSAGE_HEADER: usize = 1 + 4;
-/// Content types. RFC 8446 appendix B.1.
+/// Content types of records. RFC 8446 appendix B.1.
 const HANDSHAKE_RECORD: u8 = 22;
 const APPLICATION_DATA: u8 = 23;
 
-/// Returns the number of octets of the records that carry a message.
+/// Returns the length of the records that carry a message of `octets` octets, in octets.
 const fn protected(octets: usize) -> usize {
     octets + RECORD_OVERHEAD * octets.div_ceil(MAX_RECORD)
 }
 
-/// Returns the number of octets of the message that records of this length carry.
+/// Returns the length of the message in records of this length, in octets.
 const fn plaintext(records: usize) -> usize {
     records - RECORD_OVERHEAD * records.div_ceil(MAX_RECORD + RECORD_OVERHEAD)
 }
 
-/// Returns the length of the records of the message that starts with `octets`.
+/// Returns the length of all records of the message that starts with `octets`.
 pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some((kind, length)) = octets.first().zip(octets.get(1..).and_then(<[u8]>::first_chunk)) else {
         return Ok(None);
@@ -62,8 +63,8 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns the function that finds message boundaries. With TLS, these are the boundaries of the records of
-/// each message.
+/// Returns the function that finds message boundaries in a byte stream. With TLS, these are the boundaries of the
+/// records of each message.
 pub(crate) fn framing_fn(handshake: Option<Handshake>, plain: FramingFn) -> FramingFn {
     if handshake.is_some() { length_of } else { plain }
 }
@@ -85,7 +86,7 @@ fn unprotect(records: &Bytes) -> Bytes {
     records.slice(MESSAGE_HEADER..MESSAGE_HEADER + plaintext(records.len()))
 }
 
-/// Runs an application over TLS, if there is a handshake.
+/// Runs an application over TLS if there is a handshake, otherwise without.
 pub(crate) fn with_tls(
     application: Box<dyn Application>,
     handshake: Option<Handshake>,
@@ -107,32 +108,33 @@ pub(crate) fn with_tls(
     }
 }
 
-/// An application that sends over TLS, on a byte stream.
+/// An application that sends its messages over TLS on a byte stream.
 #[derive(Debug)]
 struct TlsApplication {
     application: Box<dyn Application>,
     handshake: Handshake,
     connections: BTreeMap<ConnectionId, HandshakeState>,
-    /// Handshake messages that the transport has not accepted.
+    /// Handshake messages that the transport has not accepted yet.
     outbox: VecDeque<Outgoing>,
-    /// Records that the transport has not accepted, or only in part; the application repeats their messages.
+    /// Records of messages that the transport has not accepted, or only in part; the application will repeat these
+    /// messages.
     unsent_records: BTreeMap<ConnectionId, Bytes>,
     /// Number of connections that the application has requested.
     requested: u32,
-    /// Number of connections that are open to the application.
+    /// Number of connections that the application may use.
     opened: u32,
-    /// When all requested connections were open for the first time.
+    /// When all requested connections were first open; `None` before.
     connected: Option<Time>,
-    /// Whether the last message sent belongs to a handshake.
+    /// Whether the last message sent is a handshake message.
     sends_handshake: bool,
-    /// Whether the transport rejects handshake messages.
+    /// Whether the transport has rejected a handshake message.
     is_blocked: bool,
 }
 
 /// The state of a connection's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HandshakeState {
-    /// The client waits for the server's answer; with early data its application may send already.
+    /// The client waits for the server's answer. With early data its application may send already.
     AwaitsAnswer,
     /// The server waits for the client's first or second message.
     AwaitsClient,
@@ -166,15 +168,16 @@ impl TlsApplication {
         }
     }
 
-    /// Removes the next handshake message. If a connection has accepted part of a message, its handshake
-    /// messages wait for the rest; otherwise they would interrupt a record.
+    /// Removes and returns the next handshake message. On a connection that has accepted a message only in part,
+    /// handshake messages wait for the rest, because they would interrupt a record.
     fn next_handshake(&mut self) -> Option<Outgoing> {
         let is_free = |outgoing: &Outgoing| !self.unsent_records.contains_key(&outgoing.connection);
         let next = self.outbox.iter().position(is_free)?;
         self.outbox.remove(next)
     }
 
-    /// Returns the records of a message, or the remaining octets of these records if the transport has accepted a part.
+    /// Returns the records that carry a message, or their remaining octets if the transport has accepted a part of
+    /// them.
     fn protected(&mut self, outgoing: Outgoing) -> Outgoing {
         let refused = self.unsent_records.remove(&outgoing.connection);
         let is_refused = |records: &Bytes| {
@@ -303,7 +306,7 @@ mod tests {
     const FULL: Handshake = Handshake { hello: 261, answer: 2623, finished: 64, is_early: false };
 
     proptest! {
-        /// RFC 8446 section 5.2: each record of at most 2^14 octets has 22 more.
+        /// A record has at most 2^14 octets of content and 22 octets in addition. RFC 8446 section 5.2.
         #[test]
         fn unprotect_reverses_protect(octets in 0_usize..70_000) {
             let payload: Bytes = (0..octets).map(|at| at as u8).collect::<Vec<u8>>().into();
@@ -323,7 +326,7 @@ mod tests {
         assert!(length_of(&[APPLICATION_DATA, 0, 0, 0, 4]).is_err());
     }
 
-    /// Connects two applications; each message arrives `each` ms after it was sent.
+    /// Runs two applications that are connected; each message arrives `each` ms after it was sent.
     fn exchange(handshake: Option<Handshake>, kind: &str, each: u64) -> (Vec<usize>, Time) {
         let lanes =
             StreamLayout { streams: 1, connections: 1, may_lose_messages: false, is_stream: true, handshake };
@@ -355,7 +358,7 @@ mod tests {
         (sizes, now)
     }
 
-    /// RFC 8446 section 2: a round trip before the first message; section 2.3: none with early data.
+    /// The first message waits a round trip (RFC 8446 section 2), but does not wait if it is early data (section 2.3).
     #[test]
     fn first_message_waits_a_round_trip_unless_it_is_early_data() {
         const PINGPONG: &str = "{\"kind\":\"pingpong\",\"size\":\"100B\"}";
@@ -367,7 +370,7 @@ mod tests {
         assert_eq!((&sizes[..3], answered), (&[500, 122, 171][..], Time::from_millis(20)));
     }
 
-    /// A page that sends before its connection is open sends after the handshake.
+    /// With TLS, a page that may send before its connection is open sends after the handshake.
     #[test]
     fn early_application_waits_for_the_handshake() {
         let (sizes, _) = exchange(Some(FULL), "{\"kind\":\"page\",\"objects\":0,\"early\":true}", 10);
@@ -375,8 +378,8 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 8446 section 5.1: records do not interrupt each other, whatever parts of them a connection
-        /// accepts at a time. A handshake message once interrupted a message of early data.
+        /// Records do not interrupt each other, even if a connection accepts only parts of them (RFC 8446 section 5.1).
+        /// A handshake message once interrupted a message of early data.
         #[test]
         fn messages_and_handshakes_are_not_interleaved(
             rooms in prop::collection::vec(1_usize..400, 1..200),

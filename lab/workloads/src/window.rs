@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// Consecutive notes from a message number on; notes on settled messages are removed at the front.
+/// Entries on consecutive messages; entries on settled messages are removed at the front.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct EntryWindow<T> {
     start: u32,
@@ -18,7 +18,7 @@ impl<T> Default for EntryWindow<T> {
 }
 
 impl<T> EntryWindow<T> {
-    /// Reserves room for this many notes.
+    /// Reserves room for this many entries.
     pub(crate) fn reserve(&mut self, notes: usize) {
         self.notes.reserve(notes);
     }
@@ -28,50 +28,50 @@ impl<T> EntryWindow<T> {
         self.start
     }
 
-    /// Returns the number after the last message.
+    /// Returns the number after that of the last message.
     pub(crate) fn end(&self) -> u32 {
         self.start + self.notes.len() as u32
     }
 
-    /// Adds the note on the next message and returns its number.
+    /// Adds the entry on the next message and returns the message's number.
     pub(crate) fn push(&mut self, note: T) -> u32 {
         self.notes.push_back(note);
         self.end() - 1
     }
 
-    /// Returns the note on the first message.
+    /// Returns the entry on the first message.
     pub(crate) fn first(&self) -> Option<&T> {
         self.notes.front()
     }
 
-    /// Returns the note on a message.
+    /// Returns the entry on a message.
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         self.notes.get(number.checked_sub(self.start)? as usize)
     }
 
-    /// Returns the note on a message, mutable.
+    /// Returns the entry on a message, mutable.
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
         self.notes.get_mut(number.checked_sub(self.start)? as usize)
     }
 
-    /// Returns all notes in order.
+    /// Returns all entries in order.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &T> {
         self.notes.iter()
     }
 
-    /// Returns all notes in order, mutable.
+    /// Returns all entries in order, mutable.
     pub(crate) fn notes_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.notes.iter_mut()
     }
 
-    /// Removes the oldest note and returns it with its number.
+    /// Removes the oldest entry and returns it with the number of its message.
     pub(crate) fn pop(&mut self) -> Option<(u32, T)> {
         let oldest = self.notes.pop_front()?;
         self.start += 1;
         Some((self.start - 1, oldest))
     }
 
-    /// Advances past the first message and returns its note, if any.
+    /// Removes the first message, even if it has no entry; returns its entry, if any.
     pub(crate) fn skip(&mut self) -> Option<T> {
         self.start += 1;
         self.notes.pop_front()

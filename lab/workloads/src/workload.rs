@@ -6,10 +6,10 @@ use hol_transport::FramingError;
 
 use crate::{Application, Host, Load, OnwardClient, Pace, SizeClass, Sizes, StreamLayout, WorkloadError};
 
-/// A function that returns the length of a message from its first octets, for the framer of a byte stream.
+/// A function that returns the length of a message from its first octets, with which a framer splits a byte stream.
 pub type FramingFn = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// A workload; the fields of the type that implements it are the keys in experiments.
+/// A workload. The fields of the type that implements the trait are the workload's keys in experiments.
 pub trait Workload {
     /// Returns the name of the workload in experiments.
     fn name(&self) -> &'static str;
@@ -23,20 +23,20 @@ pub trait Workload {
             load.set_defaults();
         }
     }
-    /// Rejects contradictions among the workload's own keys.
+    /// Returns an error if the workload's own keys contradict each other.
     fn check_own(&self) -> Result<(), WorkloadError>;
-    /// Rejects keys that contradict each other.
+    /// Returns an error if keys contradict each other.
     fn check(&self) -> Result<(), WorkloadError> {
         self.load().map_or(Ok(()), Load::check)?;
         self.check_own()
     }
-    /// Returns what makes the next message due.
+    /// Returns what makes the next message of the workload due.
     fn pace(&self) -> Pace;
-    /// Returns the settings of the load, if time makes its messages due.
+    /// Returns the settings of the load; `None` unless messages are due at given times.
     fn load(&self) -> Option<&Load> {
         None
     }
-    /// Returns the settings as [`Self::load`], mutable.
+    /// Returns the settings of [`Self::load`], mutable.
     fn load_mut(&mut self) -> Option<&mut Load> {
         None
     }
@@ -50,14 +50,14 @@ pub trait Workload {
     fn longest_message(&self) -> Option<u64> {
         self.size()
     }
-    /// Returns the classes of sizes that are also reported separately; empty if all sizes are the same.
+    /// Returns the classes of sizes for which results are also reported separately; empty if all sizes are the same.
     fn classes(&self) -> Vec<SizeClass> {
         Vec::new()
     }
-    /// Returns the kind of records whose latency is reported. A transaction is done when answered, a message
-    /// when it arrives.
+    /// Returns the kind of records whose response times are reported. A transaction ends with its reply, a message with
+    /// its arrival.
     fn record_kind(&self) -> RecordKind;
-    /// Returns whether the server of the workload is a middlebox, which can use a host's packet filter.
+    /// Returns whether the server of the workload is a middlebox, which can use the packet filter of its host.
     fn has_middlebox(&self) -> bool {
         false
     }
@@ -67,16 +67,16 @@ pub trait Workload {
         let _ = messages;
         parallel.into()
     }
-    /// Returns whether the client sends before its connection is open, if the transport allows early data.
+    /// Returns whether the client sends before its connection is open if the transport supports early data.
     fn is_early(&self) -> bool {
         false
     }
     /// Returns the function that finds message boundaries in a byte stream.
     fn framing_fn(&self) -> FramingFn;
-    /// Creates the client, which sends `messages` messages, or [`ENDLESS`](crate::ENDLESS) ones; arrivals and
+    /// Creates the client, which sends `messages` messages ([`ENDLESS`](crate::ENDLESS): unlimited). Arrivals and
     /// requests derive from `seed`.
     fn client(&self, lanes: StreamLayout, messages: u64, seed: Seed) -> Box<dyn Application>;
-    /// Creates a client that sends a message whenever a request of a server waits for it. `None` if the
+    /// Creates a client that sends a message whenever a request of a server waits for it to do so. `None` if the
     /// workload's messages have no replies.
     fn onward_client(
         &self,
@@ -89,7 +89,7 @@ pub trait Workload {
     }
     /// Creates the server application, which runs on `host`.
     fn server(&self, lanes: StreamLayout, messages: u64, host: Host) -> Box<dyn Application>;
-    /// Returns a short description with all non-default keys.
+    /// Returns a short description of the workload with all keys that differ from their defaults.
     fn describe(&self) -> String {
         self.size().map_or_else(|| self.name().to_owned(), |size| format!("{} {size}B", self.name()))
     }

@@ -13,31 +13,31 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 use crate::secrets::{SecretFileError, read_secrets};
 
-/// Why files cannot be used for TLS.
+/// Why TLS cannot use the given files.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// A file cannot be read.
     #[error("{}: {source}", .path.display())]
     Unreadable {
-        /// The file.
+        /// The file that cannot be read.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The file is not PEM, or has no certificate.
+    /// The file is not PEM, or contains no certificate.
     #[error("{}: contains no certificate ({problem}); use PEM, which starts with -----BEGIN CERTIFICATE-----", .path.display())]
     NoCertificate {
-        /// The file.
+        /// The file without a certificate.
         path: PathBuf,
-        /// The problem.
+        /// Why no certificate could be parsed.
         problem: pem::Error,
     },
-    /// The file is not PEM, or has no key.
+    /// The file is not PEM, or contains no private key.
     #[error("{}: contains no private key ({problem}); use PEM, which starts with -----BEGIN PRIVATE KEY-----", .path.display())]
     NoKey {
-        /// The file.
+        /// The file without a key.
         path: PathBuf,
-        /// The problem.
+        /// Why no key could be parsed.
         problem: pem::Error,
     },
     /// The file of the key cannot be read, or other users can access it.
@@ -48,25 +48,25 @@ pub enum CertificateError {
     Unusable {
         /// The file of the certificates.
         path: PathBuf,
-        /// The problem.
+        /// Why certificate and key cannot be used.
         problem: rustls::Error,
     },
-    /// The file has no usable certificate of an authority.
+    /// The file contains no usable certificate of a certification authority.
     #[error("{}: {problem}; use a file with the certificates of certification authorities", .path.display())]
     NoAuthority {
-        /// The file of the authorities.
+        /// The file of certification authorities.
         path: PathBuf,
-        /// The problem.
+        /// Why the certificates cannot be used.
         problem: rustls::Error,
     },
 }
 
-/// Returns the provider of TLS 1.3 (RFC 8446) cryptography, `ring`.
+/// Returns the provider of cryptography for TLS 1.3 (RFC 8446): `ring`.
 pub fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Reads a PEM file of certificates. The first certificate must be the owner's.
+/// Reads certificates from a PEM file. The first certificate must be that of the owner.
 pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, CertificateError> {
     let text =
         fs::read(path).map_err(|source| CertificateError::Unreadable { path: path.to_owned(), source })?;
@@ -76,14 +76,14 @@ pub fn read_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Ce
     if certificates.is_empty() { Err(none(pem::Error::NoItemsFound)) } else { Ok(certificates) }
 }
 
-/// Reads a private key, in PEM, from a file accessible only to its owner.
+/// Reads a private key from a PEM file, which must be accessible only to its owner.
 pub fn read_key(path: &Path) -> Result<PrivateKeyDer<'static>, CertificateError> {
     let text = read_secrets(path)?;
     PrivateKeyDer::from_pem_slice(text.as_bytes())
         .map_err(|problem| CertificateError::NoKey { path: path.to_owned(), problem })
 }
 
-/// Reads a file of authorities.
+/// Reads the certificates of certification authorities from a PEM file.
 pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> {
     let mut roots = RootCertStore::empty();
     for certificate in read_certificates(path)? {
@@ -99,8 +99,8 @@ pub fn read_authorities(path: &Path) -> Result<RootCertStore, CertificateError> 
 pub struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// Reads a configuration that accepts middleboxes certified by these authorities. `identity` has the files of
-    /// the certificate chain and of the key that the agent presents if requested.
+    /// Reads the files of a TLS configuration that accepts middleboxes certified by these authorities. `identity` names
+    /// the files of the certificate chain and of the key that the agent presents if a middlebox requests them.
     pub fn read(authorities: &Path, identity: Option<(&Path, &Path)>) -> Result<Self, CertificateError> {
         let builder = ClientConfig::builder_with_provider(crypto_provider());
         let builder = builder.with_protocol_versions(&[&TLS13]).expect("ring has TLS 1.3");
@@ -116,7 +116,7 @@ impl Tls {
 }
 
 impl Tls {
-    /// Returns the client's side of a TLS session with this host, before its handshake.
+    /// Returns the client's end of a TLS session with the host `host`, before the handshake.
     pub fn client(&self, host: &str) -> io::Result<ClientConnection> {
         // Certificates contain the address without its zone (`%eth0`).
         let host = host.split('%').next().unwrap_or_default().to_owned();
@@ -127,7 +127,8 @@ impl Tls {
 }
 
 impl PartialEq for Tls {
-    /// Compares by identity: configurations that were read separately count as different.
+    /// Returns whether both are clones of the same configuration; configurations that were read separately count as
+    /// different.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

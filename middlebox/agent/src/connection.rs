@@ -17,9 +17,9 @@ use crate::deadline::{Deadline, to_std};
 use crate::sctp_over_udp::SctpOverUdp;
 use crate::{Server, SessionError, Tls, Transport};
 
-/// Maximum number of octets per read.
+/// Maximum number of octets read from the socket at once.
 const READ_OCTETS: usize = 1 << 16;
-/// Idle time before TCP probes the middlebox, and the interval of further probes.
+/// Idle time before TCP sends a keepalive probe to the middlebox, and the interval between probes.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -30,21 +30,21 @@ pub(crate) struct Connection {
     receive_buffer: Vec<u8>,
 }
 
-/// The transport of messages. RFC 4540 section 3.
+/// What carries messages to and from the middlebox. RFC 4540 section 3.
 #[derive(Debug)]
 enum Carrier {
-    /// A byte stream, split into messages by their lengths.
+    /// TCP: a byte stream, which is split into messages by their lengths.
     Tcp { socket: Socket, framer: Framer },
-    /// An encrypted byte stream, split in the same manner.
+    /// TLS: an encrypted byte stream, which is split into messages by their lengths.
     Tls { socket: Socket, session: Box<ClientConnection>, framer: Framer },
-    /// Each SCTP user message is one SIMCO message. Messages use the streams in turn.
+    /// SCTP: each user message is one SIMCO message; messages use the streams in turn.
     Sctp { association: Association, streams: u16 },
-    /// Like `Sctp`, but in UDP datagrams and with our own endpoint.
+    /// SCTP over UDP, with hol's own SCTP endpoint; otherwise like [`Self::Sctp`].
     SctpOverUdp(SctpOverUdp),
 }
 
 impl Connection {
-    /// Connects to the first address of the server that answers.
+    /// Connects to the first of the server's addresses that accepts a connection.
     pub fn open(server: &Server) -> Result<Self, SessionError> {
         let mut failure = io::ErrorKind::NotFound.into();
         for address in server.resolve_addresses()? {
@@ -59,12 +59,12 @@ impl Connection {
         Err(SessionError::Connect { server: Box::new(server.clone()), source: failure })
     }
 
-    /// Returns the socket to wait for.
+    /// Returns the socket that becomes readable when data from the middlebox arrive.
     pub fn socket(&self) -> &Socket {
         self.carrier.socket()
     }
 
-    /// Sends a message completely.
+    /// Sends a whole message; waits if the send buffer is full.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
         let octets = message.to_bytes();
         match &mut self.carrier {
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Returns the next whole message; `None` if there is none by the deadline.
+    /// Returns the next whole message from the middlebox; `None` if none arrives by the deadline.
     pub fn receive(&mut self, deadline: Deadline) -> io::Result<Option<Bytes>> {
         loop {
             if let Carrier::Tcp { framer, .. } | Carrier::Tls { framer, .. } = &mut self.carrier
@@ -165,7 +165,7 @@ impl Carrier {
     }
 }
 
-/// Performs the handshake, and checks the server's identity.
+/// Performs the TLS handshake, and checks the server's identity.
 fn perform_handshake(server: &Server, tls: &Tls, mut socket: &Socket) -> io::Result<ClientConnection> {
     let mut session = tls.client(&server.host)?;
     socket.set_read_timeout(Some(to_std(server.timeout)))?;
@@ -183,7 +183,7 @@ fn tls_error(problem: rustls::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, problem)
 }
 
-/// Waits until there is something to read; returns false at the deadline.
+/// Waits until the socket is readable; returns false at the deadline.
 fn wait(socket: &Socket, deadline: Deadline) -> io::Result<bool> {
     loop {
         let remaining = deadline.remaining().and_then(|time| Timespec::try_from(time).ok());
@@ -194,7 +194,7 @@ fn wait(socket: &Socket, deadline: Deadline) -> io::Result<bool> {
     }
 }
 
-/// Returns whether the kernel lacks the protocol.
+/// Returns whether the error means that the kernel lacks the protocol.
 fn is_protocol_missing(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT))
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use hol_base::Duration;
 
-/// A point in time, or no deadline.
+/// A deadline; `None` never passes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 

@@ -7,27 +7,27 @@ use hol_simco::{AgentError, ParseError, Refusal};
 
 use crate::Server;
 
-/// Why there is no session, no answer, or a refusal. After [`Refused`](Self::Refused) the session continues;
-/// after any other error it is unusable.
+/// Why a session cannot be opened, a request was not answered, or it was refused. After [`Refused`](Self::Refused) the
+/// session continues; after any other error it is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The server's name is unknown.
+    /// The server's name cannot be resolved.
     #[error("{host}: {source}; check the name of the server")]
     UnknownHost {
-        /// The name.
+        /// The name that cannot be resolved.
         host: String,
-        /// The system's error.
+        /// The error of the resolver.
         source: io::Error,
     },
-    /// The server does not accept a connection.
+    /// No connection to the server can be opened.
     #[error("cannot connect to {server}: {source}; check that the middlebox runs and listens there")]
     Connect {
-        /// The address of the server.
+        /// The server, as the user named it.
         server: Box<Server>,
-        /// The system's error.
+        /// The error of the last attempt.
         source: io::Error,
     },
-    /// TLS rejects the identity of the other side, or the other side rejects ours.
+    /// The TLS handshake failed: one end rejected the identity of the other.
     #[error("TLS: {0}; {advice}", advice = advice(.0))]
     Tls(rustls::Error),
     /// The kernel lacks SCTP.
@@ -35,13 +35,13 @@ pub enum SessionError {
         "this kernel has no SCTP; load its module (modprobe sctp), or use SCTP over UDP (--over sctp-udp) or TCP"
     )]
     NoSctp,
-    /// A protocol error: the session is refused, or the middlebox is not authentic.
+    /// The session failed: the middlebox refused it, is not authentic, or violated the protocol.
     #[error(transparent)]
     Protocol(#[from] AgentError),
-    /// The middlebox refuses one request.
+    /// The middlebox refused this one request.
     #[error("the middlebox refused the request: {0}")]
     Refused(Refusal),
-    /// The middlebox could not parse our message. RFC 4540 section 5.1.1.
+    /// The middlebox could not parse a message of the agent. RFC 4540 section 5.1.1.
     #[error(
         "the middlebox could not parse our message (badly formed, RFC 4540 section 5.1.1); check that it supports SIMCO 3.0"
     )]
@@ -49,10 +49,10 @@ pub enum SessionError {
     /// The middlebox ended the session. RFC 4540 section 7.5.
     #[error("the middlebox has ended the session; rules stay in force until their lifetimes end")]
     Ended,
-    /// The connection broke.
+    /// The connection failed.
     #[error("the connection to the middlebox is lost: {0}; rules stay in force until their lifetimes end")]
     Lost(io::Error),
-    /// The middlebox did not answer within this time.
+    /// The middlebox did not answer within this timeout.
     #[error("no answer from the middlebox within {0}; increase the timeout, or check the middlebox")]
     Timeout(Duration),
 }

@@ -6,32 +6,32 @@ use std::str::FromStr;
 
 use hol_simco::{AddressTuple, Addresses, IpVersion, Location};
 
-/// One end of a flow: hosts and their ports.
+/// One end of a flow: hosts and their ports, as the user writes them.
 ///
-/// A host is an IP address, a prefix, or `any`; IPv6 is in brackets. Ports are `:5004`, `:5004-5007` or `:5004+4`
-/// (four from 5004 on); `:any` or no port means every port. `*` means `any`, but shells expand it.
+/// A host is an IP address, a prefix, or `any`; IPv6 is in brackets. Ports are `:5004`, `:5004-5007` or `:5004+4` (four
+/// from 5004 on); `:any` or no port means every port. `*` also means `any`, but shells expand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowEnd {
     hosts: Hosts,
     ports: Ports,
 }
 
-/// The hosts of a flow's end.
+/// The hosts at one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hosts {
-    /// Every host of the other end's IP version.
+    /// Every host with an address of the IP version that the other end uses.
     Any,
     Prefix(IpAddr, u8),
 }
 
-/// The ports of a flow's end.
+/// The ports at one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ports {
     Any,
     Range { first: u16, count: u16 },
 }
 
-/// An invalid end of a flow: the text, the problem, and the right form.
+/// The error for an invalid end of a flow: the text, the problem, and the correct form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}`: {problem}")]
 pub struct FlowEndError {
@@ -40,7 +40,7 @@ pub struct FlowEndError {
 }
 
 impl FlowEnd {
-    /// Returns the hosts and ports of a tuple.
+    /// Returns the hosts and ports of an address tuple.
     pub fn from_tuple(tuple: &AddressTuple) -> Self {
         match tuple.addresses {
             Addresses::ProtocolsOnly(version) => Self { hosts: every_host(version), ports: Ports::Any },
@@ -52,7 +52,7 @@ impl FlowEnd {
         }
     }
 
-    /// Returns the number of consecutive ports; `None` if it is every port.
+    /// Returns the number of consecutive ports; `None` if the end includes every port.
     pub fn port_count(&self) -> Option<u16> {
         match self.ports {
             Ports::Any => None,
@@ -79,7 +79,8 @@ impl FlowEnd {
     }
 }
 
-/// Returns A0 and A3 of a request. An end `any` gets the IP version of the other end, or else IPv4.
+/// Returns the internal (A0) and external (A3) address tuples of a request. The end `any` gets the IP version of the
+/// other end; if both are `any`, IPv4.
 pub fn tuples(internal: &FlowEnd, external: &FlowEnd, protocol: u8) -> (AddressTuple, AddressTuple) {
     let version = internal.ip_version().or(external.ip_version()).unwrap_or(IpVersion::V4);
     let tuple = |end: &FlowEnd, location| end.tuple(location, protocol, version);
@@ -111,7 +112,7 @@ fn is_any(text: &str) -> bool {
     [ANY_WORD, "*"].contains(&text)
 }
 
-/// Splits a text into hosts and ports.
+/// Splits the text of a flow's end into hosts and ports.
 fn split(text: &str) -> Result<(&str, &str), &'static str> {
     if let Some(rest) = text.strip_prefix('[') {
         let (hosts, ports) =
@@ -222,7 +223,7 @@ mod tests {
         }
     }
 
-    /// RFC 4540 section 4.3.8: a wildcard address is a prefix of length 0, a wildcard port is 0.
+    /// A wildcard address is a prefix of length 0, and a wildcard port is 0. RFC 4540 section 4.3.8.
     #[test]
     fn a_wildcard_has_the_ip_version_of_the_other_end() {
         let (internal, external) = tuples(&end("any:5004+2"), &end("[2001:db8::1]"), 17);

@@ -21,16 +21,16 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::deadline::{Deadline, to_std};
 
-/// The program's end of an association. Dropping it shuts the association down.
+/// An association of SCTP over UDP, as the program uses it. Dropping the value shuts the association down.
 #[derive(Debug)]
 pub(crate) struct SctpOverUdp {
     program_end: Socket,
-    /// The thread, which returns how the association has ended.
+    /// The thread that runs the association; it returns how the association ended.
     thread: Option<JoinHandle<Option<AssociationEnd>>>,
 }
 
 impl SctpOverUdp {
-    /// Opens an association with the middlebox behind this UDP port.
+    /// Opens an association with the middlebox at this address and UDP port.
     pub fn connect(address: SocketAddr, timeout: Duration) -> io::Result<Self> {
         let mut runner = Runner::connect(address, Deadline::after(timeout))?;
         let (program_end, thread_end) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
@@ -41,17 +41,17 @@ impl SctpOverUdp {
         Ok(Self { program_end, thread })
     }
 
-    /// Returns the socket to wait for.
+    /// Returns the socket that becomes readable when a message has arrived.
     pub fn socket(&self) -> &Socket {
         &self.program_end
     }
 
-    /// Sends a message, on the stream that follows from its TID.
+    /// Sends a message; its stream follows from the message's TID.
     pub fn send(&mut self, octets: &[u8]) -> io::Result<()> {
         (&self.program_end).write_all(octets)
     }
 
-    /// Waits for a message and returns it.
+    /// Waits for a message from the middlebox and returns it.
     pub fn receive(&mut self) -> io::Result<Bytes> {
         let mut buffer = vec![0; Runner::LONGEST_MESSAGE];
         let length = (&self.program_end).read(&mut buffer)?;
@@ -62,7 +62,7 @@ impl SctpOverUdp {
         Ok(buffer.into())
     }
 
-    /// Returns the reason why the association has ended.
+    /// Returns an error that says why the association has ended.
     fn end_error(&mut self) -> io::Error {
         match self.thread.take().and_then(|thread| thread.join().ok()).flatten() {
             Some(AssociationEnd::Failed(reason)) => io::Error::other(reason.text()),
@@ -79,33 +79,33 @@ impl Drop for SctpOverUdp {
     }
 }
 
-/// The association with its UDP socket.
+/// The state of the thread that runs the association, with its UDP socket.
 struct Runner {
     udp: Socket,
     association: Association,
     start: Instant,
-    /// A message of the program for which the association has no room.
+    /// A message from the program for which the association's send buffer has no room, and its stream.
     unsent: Option<(u16, Bytes)>,
-    /// A message for which the program's socket has no room.
+    /// A message from the middlebox for which the socket to the program has no room.
     undelivered: Option<Bytes>,
-    /// The thread's end of the pair of sockets; `None` before the handshake, and after program or middlebox have
-    /// closed.
+    /// The thread's end of the socket pair to the program; `None` before the handshake, and after the program or the
+    /// middlebox has closed the association.
     program: Option<Socket>,
     is_closing: bool,
-    /// The deadline of the handshake, and later that of the shutdown.
+    /// The deadline of the handshake; later the deadline of the shutdown.
     deadline: Deadline,
     buffer: Vec<u8>,
 }
 
 impl Runner {
-    /// Octets of the longest SIMCO message: a header and its body.
+    /// Length of the longest SIMCO message, in octets: a header and its body.
     const LONGEST_MESSAGE: usize = 8 + u16::MAX as usize;
-    /// Maximum number of datagrams that are read before timers and the program get their turn.
+    /// Maximum number of datagrams that are read before the timers and the program are served.
     const MAX_DATAGRAMS: usize = 64;
-    /// Maximum time for the shutdown of an association.
+    /// Maximum time that the shutdown of an association may take.
     const CLOSE_TIME: Duration = Duration::from_secs(1);
 
-    /// Performs the handshake.
+    /// Opens the UDP socket and performs the handshake of the association.
     fn connect(address: SocketAddr, deadline: Deadline) -> io::Result<Self> {
         let udp = Socket::new(Domain::for_address(address), Type::DGRAM.nonblocking(), Some(Protocol::UDP))?;
         udp.connect(&address.into())?;
@@ -163,14 +163,14 @@ impl Runner {
         }
     }
 
-    /// Sets a deadline for the end of the association.
+    /// Sets the deadline for the shutdown of the association.
     fn note_closing(&mut self) {
         if !std::mem::replace(&mut self.is_closing, true) {
             self.deadline = Deadline::after(Self::CLOSE_TIME);
         }
     }
 
-    /// Moves messages between the program and the association; returns false if either has ended.
+    /// Moves messages between the program and the association; returns false if either has closed.
     fn exchange(&mut self, program: &Socket) -> bool {
         let is_open = self.send_messages(program).unwrap_or(false);
         self.association.flush();
@@ -178,7 +178,7 @@ impl Runner {
         is_open && self.deliver_messages(program).unwrap_or(false)
     }
 
-    /// Passes messages of the program to the association while there is room; returns false after the last.
+    /// Passes messages from the program to the association while it has room; returns false if the program has closed.
     fn send_messages(&mut self, mut program: &Socket) -> io::Result<bool> {
         loop {
             if let Some((stream, octets)) = self.unsent.take()
@@ -199,14 +199,15 @@ impl Runner {
         }
     }
 
-    /// Returns the stream of a message: its TID modulo the number of streams.
+    /// Returns the stream on which to send a message: its TID modulo the number of streams.
     fn stream_of(&self, message: &[u8]) -> u16 {
         const TID: std::ops::Range<usize> = 4..8;
         let tid = message.get(TID).and_then(|octets| octets.first_chunk()).copied().unwrap_or_default();
         (u32::from_be_bytes(tid) % u32::from(self.association.streams().max(1))) as u16
     }
 
-    /// Passes messages to the program while there is room; returns false after the last.
+    /// Passes messages from the middlebox to the program while its socket has room; returns false if the middlebox has
+    /// closed.
     fn deliver_messages(&mut self, mut program: &Socket) -> io::Result<bool> {
         while let Some(octets) = self.undelivered.take().or_else(|| self.association.next_message()) {
             match program.write(&octets) {
@@ -221,7 +222,7 @@ impl Runner {
         Ok(self.association.end().is_none() && !self.association.has_peer_closed())
     }
 
-    /// Waits for the sockets, the association's timers or the deadline.
+    /// Waits until a socket is ready, a timer of the association expires, or the deadline passes.
     fn wait(&mut self) -> io::Result<()> {
         let timer = self.association.wake_at();
         let timer = (timer < Time::MAX).then(|| to_std(timer.saturating_since(self.now())));
@@ -246,7 +247,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Handles timers and datagrams; returns an error of the UDP socket.
+    /// Handles expired timers and received datagrams; returns an error if the UDP socket fails.
     fn receive(&mut self) -> io::Result<()> {
         let now = self.now();
         self.association.advance(now);
@@ -264,8 +265,8 @@ impl Runner {
         Ok(())
     }
 
-    /// Sends the association's datagrams. A datagram for which the socket has no room is lost; SCTP sends its
-    /// data again.
+    /// Sends the association's datagrams. If the socket has no room for a datagram, it is lost, and SCTP sends its data
+    /// again.
     fn transmit(&mut self) {
         while let Some(datagram) = self.association.next_datagram() {
             drop(self.udp.send(&datagram));

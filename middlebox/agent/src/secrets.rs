@@ -14,30 +14,30 @@ pub enum SecretFileError {
     /// The file cannot be read.
     #[error("{}: {source}", .path.display())]
     Unreadable {
-        /// The file.
+        /// The file that cannot be read.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Users other than the owner can access the file.
     #[error("{path}: other users may access it (mode {mode:03o}); `chmod 600 {path}`, and change its secrets", path = .path.display())]
     Exposed {
-        /// The file.
+        /// The file that others can access.
         path: PathBuf,
         /// The permissions of the file.
         mode: u32,
     },
-    /// The file belongs to another user, who can change it.
+    /// The file belongs to another user, who could change it.
     #[error("{path}: owned by another user (uid {owner}); `chown` it to the user that runs this program", path = .path.display())]
     Foreign {
-        /// The file.
+        /// The file that belongs to another user.
         path: PathBuf,
         /// The user ID of the file's owner.
         owner: u32,
     },
 }
 
-/// Reads a file that belongs to this user or to root, and that no other user may access.
+/// Reads a file, which must belong to this user or to root, and be inaccessible to all others.
 pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     let path = path.to_owned();
     let read = || {
@@ -60,14 +60,15 @@ pub fn read_secrets(path: &Path) -> Result<String, SecretFileError> {
     }
 }
 
-/// Returns whether users other than the owner and root may access the file. systemd grants a service its
-/// credentials by an access control list, which appears as read permission of root's group on a file of root.
+/// Returns whether users other than the owner and root may access the file. systemd grants a service access to its
+/// credentials with an access control list, which appears as read permission for root's group on a file of root; such a
+/// file is accepted.
 fn is_exposed(mode: u32, owner: u32, group: u32) -> bool {
     let roots_group_reads = if (owner, group) == (0, 0) { 0o040 } else { 0 };
     mode & 0o077 & !roots_group_reads != 0
 }
 
-/// Returns nonces from the kernel's random number generator.
+/// Returns a generator of nonces, which uses the kernel's random number generator.
 pub fn nonces() -> Nonces {
     Box::new(|| {
         let mut nonce = [0; 32];

@@ -15,47 +15,47 @@ use crate::{SessionError, Tls};
 pub struct Server {
     /// The name or IP address of the middlebox.
     pub host: String,
-    /// The port of the middlebox; `None`: the [port of the transport](Transport::port).
+    /// The port of the middlebox; `None`: [the default](Transport::port) of the transport.
     pub port: Option<u16>,
     /// The transport of the session.
     pub transport: Transport,
     /// The TLS settings of a TCP connection; `None` without TLS.
     pub tls: Option<Tls>,
-    /// Timeout for connecting, and then for each answer.
+    /// The timeout for opening the connection, and for each answer.
     pub timeout: Duration,
 }
 
 /// The transport of a session. RFC 4540 section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// A byte stream.
+    /// TCP: a byte stream.
     Tcp,
-    /// User messages, on independent streams.
+    /// SCTP: user messages on independent streams.
     Sctp,
-    /// User messages, on independent streams, in UDP datagrams: for hosts whose kernel has no SCTP. RFC 6951.
+    /// SCTP in UDP datagrams, for hosts whose kernel has no SCTP. RFC 6951.
     SctpOverUdp,
 }
 
-/// Why a text does not name a server.
+/// Why a text does not name a middlebox to connect to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ServerError {
-    /// The text does not name a server.
+    /// The text is not a host with an optional port.
     #[error("`{0}` is not a server; write HOST, HOST:PORT or [IPV6]:PORT")]
     Invalid(String),
-    /// An IPv6 address whose last part could be a port.
+    /// The text is an IPv6 address whose last part could be a port.
     #[error(
         "`{address}:{port}` is ambiguous; write [{address}]:{port}, or [{address}:{port}] without a port"
     )]
     Ambiguous {
-        /// The address before the possible port.
+        /// The address without the part that could be a port.
         address: Ipv6Addr,
-        /// The possible port.
+        /// The part that could be a port.
         port: String,
     },
 }
 
 impl Server {
-    /// Returns the middlebox on this host: port 7626 of the loopback interface, over TCP.
+    /// Returns the middlebox on this host, with TCP port 7626 of the loopback interface.
     pub fn local() -> Self {
         Self::new("127.0.0.1", None)
     }
@@ -65,7 +65,7 @@ impl Server {
         Self { host: host.to_owned(), port, transport: Transport::Tcp, tls: None, timeout }
     }
 
-    /// Returns the port to connect to, of TCP, SCTP or UDP.
+    /// Returns the port to connect to: a port of TCP, SCTP or UDP, depending on the transport.
     pub fn port(&self) -> u16 {
         self.port.unwrap_or(self.transport.port())
     }
@@ -104,13 +104,14 @@ impl FromStr for Server {
     }
 }
 
-/// Returns the address without its zone, `%eth0`, which a link-local one needs. RFC 4007 section 11.
+/// Parses an IPv6 address, and ignores its zone, such as `%eth0`, which a link-local address needs. RFC 4007 section
+/// 11.
 fn address_of(text: &str) -> Option<Ipv6Addr> {
     let (address, zone) = text.split_once('%').unwrap_or((text, "none"));
     address.parse().ok().filter(|_| !zone.is_empty() && !zone.contains([':', '%', '/']))
 }
 
-/// Returns an error for texts such as `::1:7626`, which are valid addresses but were probably meant to have a
+/// Returns an error for a text such as `::1:7626`, which is a valid address but was probably meant as an address with a
 /// port.
 fn ambiguous(text: &str) -> Option<ServerError> {
     text.parse::<Ipv6Addr>().ok()?;
@@ -134,7 +135,7 @@ impl fmt::Display for Server {
 }
 
 impl Transport {
-    /// Returns the name for messages to users.
+    /// Returns the name of the transport in messages to users.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "TCP",
@@ -143,7 +144,7 @@ impl Transport {
         }
     }
 
-    /// Returns the port of a middlebox, unless its settings name another one.
+    /// Returns the default port of middleboxes for the transport.
     pub const fn port(self) -> u16 {
         match self {
             Self::Tcp | Self::Sctp => PORT,

@@ -13,35 +13,35 @@ use crate::{Server, SessionError};
 /// The middlebox's answer to one request.
 pub type Answer = Result<Reply, Refusal>;
 
-/// A change of a rule that the middlebox announces, without a request of this session for that rule. RFC 4540
-/// section 5.3.19.
+/// A change of a rule that the middlebox announces although this session did not request it. RFC 4540 section 5.3.19.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleEvent {
-    /// The rule.
+    /// The identifier of the rule.
     pub pid: Pid,
-    /// The remaining lifetime; zero if the rule has ended.
+    /// The remaining lifetime of the rule; zero if it has ended.
     pub lifetime: Lifetime,
 }
 
-/// An open session. Dropping it closes the connection; rules stay.
+/// An open session with a middlebox. Dropping it closes the connection; the rules stay in force.
 #[derive(Debug)]
 pub struct Session {
     connection: Connection,
     agent: Agent,
     capabilities: Capabilities,
     timeout: Duration,
-    /// Answers that the program has not taken yet.
+    /// Answers that have arrived but that the program has not requested yet.
     answers: BTreeMap<Tid, Answer>,
     events: VecDeque<RuleEvent>,
 }
 
 impl Session {
-    /// Maximum number of pending requests; low enough that neither side blocks on the other's reads.
+    /// Maximum number of pending requests. It is so low that neither end stops reading because it cannot send.
     pub const WINDOW: usize = 256;
-    /// Maximum number of events that wait for [`next_event`](Self::next_event); the oldest are dropped.
+    /// Maximum number of events that wait for [`next_event`](Self::next_event). If there are more, the oldest are
+    /// dropped.
     pub const MAX_EVENTS: usize = 1 << 16;
 
-    /// Connects, and establishes a session: SE, and SA if either side authenticates the other.
+    /// Connects to a middlebox and establishes a session: with SE, and with SA if either end authenticates the other.
     pub fn open(server: &Server, credentials: Box<dyn Credentials>) -> Result<Self, SessionError> {
         let mut connection = Connection::open(server)?;
         let mut agent = Agent::new(credentials);
@@ -55,13 +55,13 @@ impl Session {
         self.capabilities
     }
 
-    /// Sends a request about rules, and waits for its answer.
+    /// Sends a request about rules, and returns its answer.
     pub fn ask(&mut self, request: Request) -> Result<Reply, SessionError> {
         let tid = self.send(request)?;
         self.answer(tid)?.map_err(SessionError::Refused)
     }
 
-    /// Sends a request about rules; waits only if [`WINDOW`](Self::WINDOW) are pending.
+    /// Sends a request about rules. Waits only if [`WINDOW`](Self::WINDOW) requests are pending.
     pub fn send(&mut self, request: Request) -> Result<Tid, SessionError> {
         while self.agent.pending() >= Self::WINDOW {
             self.receive_in_time()?;
@@ -71,10 +71,9 @@ impl Session {
         Ok(message.tid)
     }
 
-    /// Waits for the answer to a request that was [sent](Self::send).
+    /// Waits for the answer to a request that was [sent](Self::send) before.
     ///
-    /// # Panics
-    /// If there was no such request, or its answer was taken before.
+    /// # Panics If there was no such request, or its answer was taken before.
     pub fn answer(&mut self, tid: Tid) -> Result<Answer, SessionError> {
         loop {
             if let Some(answer) = self.answers.remove(&tid) {
@@ -85,7 +84,7 @@ impl Session {
         }
     }
 
-    /// Returns the next event of a rule; `None` if none arrives within `timeout`. Without a timeout, waits until
+    /// Returns the next event about a rule; `None` if no event arrives within `timeout`. Without a timeout, waits until
     /// an event arrives.
     pub fn next_event(&mut self, timeout: Option<Duration>) -> Result<Option<RuleEvent>, SessionError> {
         let deadline = timeout.map_or(Deadline::never(), Deadline::after);
@@ -97,7 +96,7 @@ impl Session {
         Ok(self.events.pop_front())
     }
 
-    /// Ends the session by ST and waits for the reply. Pending answers are lost.
+    /// Ends the session with an ST request and waits for the reply. Pending answers are lost.
     pub fn close(mut self) -> Result<(), SessionError> {
         let message = self.agent.terminate()?;
         self.connection.send(&message)?;
@@ -115,7 +114,7 @@ impl Session {
         if was_received { Ok(()) } else { Err(SessionError::Timeout(self.timeout)) }
     }
 
-    /// Processes the next message of the middlebox; returns false at the deadline.
+    /// Waits for a message from the middlebox and processes it; returns false at the deadline.
     fn receive_next(&mut self, deadline: Deadline) -> Result<bool, SessionError> {
         let Some(message) = self.connection.receive(deadline)? else { return Ok(false) };
         match self.agent.receive(&message)? {
@@ -141,8 +140,8 @@ impl Session {
 }
 
 impl AsFd for Session {
-    /// Returns a file that is readable when the middlebox has sent data; events that have arrived earlier may
-    /// already wait for [`next_event`](Self::next_event).
+    /// Returns a file descriptor that is readable when data from the middlebox have arrived. Events that arrived
+    /// earlier may already wait for [`next_event`](Self::next_event).
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.connection.socket().as_fd()
     }

@@ -18,38 +18,38 @@ use hol_simco::{
 use crate::log::{Field, Log};
 use crate::metrics::name;
 
-/// The audit log, with a count of the lines that each agent has caused.
+/// The audit log, which limits the lines that each agent can cause.
 #[derive(Debug)]
 pub(crate) struct Audit {
-    /// Maximum number of lines of an agent logged per second in the long run.
+    /// Maximum number of lines logged per agent and second, averaged over a long time.
     lines_per_second: u64,
-    /// The end of the current second.
+    /// When the current second ends.
     until: Time,
     accounts: BTreeMap<AgentId, Account>,
 }
 
-/// The lines that an agent has caused.
+/// The number of lines that an agent has caused.
 #[derive(Debug, Default)]
 struct Account {
-    /// Logged lines that exceed the long-term rate so far, as in a leaky bucket.
+    /// Number of logged lines in excess of the long-term rate, as in a leaky bucket.
     lines: u64,
-    /// Refused requests and queries in this second.
+    /// Number of refused requests and queries in the current second.
     queries: u64,
-    /// Requests that were not logged in this second.
+    /// Number of requests that were not logged in the current second.
     requests: u64,
-    /// Ends of rules that were not logged in this second.
+    /// Number of ends of rules that were not logged in the current second.
     ends: u64,
 }
 
 impl Account {
-    /// Returns true if a line may be written, at most `max_burst` at once.
+    /// Returns true if one more line may be written; in a burst at most `max_burst`.
     fn may_write_line(&mut self, max_burst: u64) -> bool {
         let has_room = self.lines < max_burst;
         self.lines += u64::from(has_room);
         has_room
     }
 
-    /// Returns true if a request may be logged: at most `max_queries` refused requests and queries per second.
+    /// Returns true if a request may be logged; of refused requests and queries at most `max_queries` per second.
     fn may_log_request(&mut self, is_granted: bool, max_queries: u64, max_burst: u64) -> bool {
         self.queries += u64::from(!is_granted);
         let is_logged = (is_granted || self.queries <= max_queries) && self.may_write_line(max_burst);
@@ -57,7 +57,7 @@ impl Account {
         is_logged
     }
 
-    /// Returns true if the end of a rule may be logged.
+    /// Returns true if one more end of a rule may be logged; in a burst at most `max_burst`.
     fn may_log_end(&mut self, max_burst: u64) -> bool {
         let is_logged = self.may_write_line(max_burst);
         self.ends += u64::from(!is_logged);
@@ -65,40 +65,41 @@ impl Account {
     }
 }
 
-/// The logged content of a request about a rule and of its answer.
+/// What the audit log contains about a request and its answer.
 #[derive(Debug, Default)]
 struct Record {
     pid: Option<Pid>,
     lifetime: Option<Lifetime>,
     direction: Option<Direction>,
-    /// A0: the internal host.
+    /// The internal host and its ports (A0).
     internal: Option<AddressTuple>,
-    /// A3: the external host.
+    /// The external host and its ports (A3).
     external: Option<AddressTuple>,
-    /// A2: the middlebox as external hosts see it.
+    /// The address and ports of the middlebox that external hosts see (A2).
     outside: Option<AddressTuple>,
-    /// A1: the middlebox as internal hosts see it.
+    /// The address and ports of the middlebox that internal hosts see (A1).
     inside: Option<AddressTuple>,
 }
 
 impl Audit {
-    /// Creates the audit log. `lines_per_second` is the maximum number of lines per agent in the long run.
+    /// Creates the audit log. `lines_per_second` limits the lines per agent, averaged over a long time.
     pub fn new(lines_per_second: u32) -> Self {
         Self { lines_per_second: lines_per_second.into(), until: Time::ZERO, accounts: BTreeMap::new() }
     }
 
-    /// Returns the maximum number of refused requests and queries of an agent logged in a second. They are less
-    /// important than grants, and cost their agent nothing.
+    /// Returns the maximum number of an agent's refused requests and queries that are logged in a second. They are less
+    /// important than granted requests, and an agent can cause any number of them.
     fn max_queries(&self) -> u64 {
         self.lines_per_second.div_ceil(10)
     }
 
-    /// Returns the maximum number of lines per agent in a burst: many rules may begin and end together.
+    /// Returns the maximum number of lines per agent in a burst. It is large, because many rules may begin and end
+    /// together.
     fn max_burst(&self) -> u64 {
         100 * self.lines_per_second
     }
 
-    /// Logs a request of this peer and its answer.
+    /// Logs an agent's request and its answer.
     pub fn write(
         &mut self,
         now: Time,
@@ -114,7 +115,7 @@ impl Audit {
         }
     }
 
-    /// Logs the rules that end with these changes.
+    /// Logs the rules that end because of these changes.
     pub fn write_ends(&mut self, now: Time, changes: &[Change], policy: &Policy, log: &mut Log) {
         let max_burst = self.max_burst();
         for change in changes {
@@ -126,7 +127,7 @@ impl Audit {
         }
     }
 
-    /// Returns the account of an agent. Closes the current second first if it is over.
+    /// Returns the account of an agent, after starting a new second if the current one is over.
     fn account(&mut self, now: Time, agent: AgentId, policy: &Policy, log: &mut Log) -> &mut Account {
         if self.until <= now {
             self.close(now, policy, log);
@@ -134,7 +135,7 @@ impl Audit {
         self.accounts.entry(agent).or_default()
     }
 
-    /// Logs how many lines of each agent were omitted in the past second, and starts the next second.
+    /// Logs how many lines of each agent were omitted in the current second, and starts the next one.
     fn close(&mut self, now: Time, policy: &Policy, log: &mut Log) {
         let seconds = 1 + now.saturating_since(self.until).as_millis() / 1000;
         for (agent, account) in &mut self.accounts {
@@ -154,12 +155,12 @@ impl Audit {
     }
 }
 
-/// Returns why a rule ends now.
+/// Returns the reason why a rule ends now, as the audit log names it.
 pub(crate) fn end_cause(now: Time, rule: &Rule) -> &'static str {
     if rule.is_in_force(now) { "request" } else { "lifetime" }
 }
 
-/// Logs the end of a rule.
+/// Writes the end of a rule to the audit log.
 pub(crate) fn write_end(now: Time, rule: &Rule, agent: &str, cause: &'static str, log: &mut Log) {
     let record = Record::of(rule);
     let fields: [Field<'_>; 2] = [("agent", &agent), ("cause", &cause)];

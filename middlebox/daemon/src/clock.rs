@@ -8,11 +8,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::SetupError;
 
-/// Nanoseconds since 1970: the wall clock at the start plus the time since then. It ignores later settings of
-/// the wall clock; lifetimes are spans, not dates.
+/// A clock in nanoseconds since 1970: the wall clock at the start plus the time since then. It ignores later changes of
+/// the wall clock, because lifetimes are durations, not dates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// The wall clock when the monotonic clock was zero, in nanoseconds since 1970.
+    /// The wall-clock time at which the monotonic clock was zero, in nanoseconds since 1970.
     epoch: u64,
 }
 
@@ -24,15 +24,14 @@ impl Clock {
         Self { epoch: wall.saturating_sub(before.midpoint(nanos(ClockId::Monotonic))) }
     }
 
-    /// Returns the clock for the rules in this directory. Until the machine reboots it is the clock of the
-    /// previous daemon, even if the wall clock has been set in between.
+    /// Returns the clock for the rules in this directory. Until the machine reboots, it is the clock of the previous
+    /// daemon, even if the wall clock has been changed since.
     pub fn stored_in(directory: &Path) -> Self {
         let stored = fs::read_to_string(directory.join(CLOCK_FILE)).ok();
         stored.zip(boot()).and_then(|(stored, boot)| Self::parse(&stored, &boot)).unwrap_or_else(Self::start)
     }
 
-    /// Returns the clock that shows `now` at this moment, for example the clock of a middlebox whose rules
-    /// are copied.
+    /// Returns a clock that shows `now` at this moment, for example the time of a middlebox whose rules are copied.
     pub fn starting_at(now: Time) -> Self {
         Self { epoch: now.as_nanos().saturating_sub(nanos(ClockId::Monotonic)) }
     }
@@ -47,7 +46,7 @@ impl Clock {
         Some(Self { epoch: epoch.parse().ok().filter(|_| its_boot == boot)? })
     }
 
-    /// Stores this clock for the next daemon, unless it is stored already.
+    /// Stores this clock in the directory, for the next daemon, unless it is already stored.
     pub fn save(self, directory: &Path) -> Result<(), SetupError> {
         let Some(boot) = boot() else { return Ok(()) };
         let (path, unfinished) = (directory.join(CLOCK_FILE), directory.join(format!("{CLOCK_FILE}.new")));
@@ -67,10 +66,10 @@ impl Clock {
     }
 }
 
-/// The file that contains the boot and the epoch of the stored clock.
+/// The name of the file with the stored clock: the identifier of the boot, and the epoch.
 const CLOCK_FILE: &str = "clock";
 
-/// Returns the identifier of this boot of the machine, random(4); `None` if unknown.
+/// Returns the identifier of this boot of the machine (random(4)); `None` if it is unknown.
 fn boot() -> Option<String> {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").ok().map(|boot| boot.trim_end().to_owned())
 }
@@ -82,7 +81,7 @@ fn nanos(clock: ClockId) -> u64 {
 
 #[cfg(test)]
 impl Clock {
-    /// Advances the clock by `span`.
+    /// Sets the clock forward by `span`.
     pub fn skip(&mut self, span: Duration) {
         self.epoch += span.as_nanos();
     }

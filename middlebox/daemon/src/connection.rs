@@ -19,34 +19,35 @@ use crate::read_queue::AgentOrAnonymous;
 pub(crate) struct Connection {
     line: Box<dyn MessageTransport>,
     pub peer: SocketAddr,
-    /// The agent of the connection. Agents take turns, however many connections one has.
+    /// The agent of the connection. Agents take turns, no matter how many connections each has.
     pub agent: AgentOrAnonymous,
     stage: Stage,
     /// The events for which the poller watches the connection.
     pub interest: Interest,
-    /// True if the connection waits for its turn to be read.
+    /// Whether the connection waits for its turn to be read.
     pub is_queued: bool,
-    /// True if the received data exceeded a turn, so that the connection must be processed again even without new data.
+    /// Whether more data have been received than are processed in a turn, so that the connection must be processed
+    /// again even without new data.
     pub has_waiting_messages: bool,
-    /// True if notifications of other sessions' changes are waiting. They are sent in the connection's next turn.
+    /// Whether notifications about other sessions' changes wait. They are sent in the connection's next turn.
     pub has_notifications: bool,
-    /// When the connection is closed for inactivity.
+    /// When the connection is closed for inactivity; `None`: never.
     pub deadline: Option<Time>,
-    /// How many octets this connection adds to the sum of held octets, and its time in the timers of
-    /// transports.
+    /// The connection's octets that are included in the sum over all connections, and the time of its entry in the
+    /// timers of transports.
     pub accounted: (usize, Time),
 }
 
 /// The stage of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Messages are exchanged.
+    /// Messages are exchanged in both directions.
     Open,
-    /// Queued messages are sent, and no further messages are read.
+    /// Queued messages are still sent, but no more messages are read.
     Closing,
-    /// Everything is sent and our sending side is shut down. Closing the socket before the peer has read
-    /// everything might lose the last messages: TCP resets a connection with unread data (RFC 1122 section
-    /// 4.2.2.13).
+    /// Everything has been sent and the sending direction is shut down. The socket stays open until the agent has read
+    /// everything; closing it earlier might lose the last messages, because TCP resets a connection with unread data
+    /// (RFC 1122 section 4.2.2.13).
     Lingering,
 }
 
@@ -74,7 +75,7 @@ pub(crate) enum EndReason {
 }
 
 impl EndReason {
-    /// Returns the log level of the end of the connection.
+    /// Returns the level at which the end of the connection is logged.
     pub fn level(&self) -> Level {
         match self {
             Self::Closed | Self::Lost(_) | Self::Displaced | Self::Restarted | Self::HandshakeFailed(_) => {
@@ -86,7 +87,7 @@ impl EndReason {
 }
 
 impl Connection {
-    /// How long to wait for the peer to close.
+    /// Maximum time to wait for the agent to close the connection.
     const LINGER_TIME: Duration = Duration::from_secs(2);
 
     pub fn new(line: Box<dyn MessageTransport>, peer: SocketAddr) -> Self {
@@ -104,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// Reads data for the middlebox.
+    /// Reads data from the socket and returns those for the middlebox.
     pub fn read(&mut self, now: Time, buffer: &mut [u8]) -> io::Result<ReadOutcome> {
         self.line.advance(now);
         match (self.stage, self.line.read(buffer)?) {
@@ -119,7 +120,7 @@ impl Connection {
         self.line.push(message);
     }
 
-    /// Stops reading; queued messages are still sent.
+    /// Stops reading from the connection; queued messages are still sent.
     pub fn close(&mut self) {
         if self.stage == Stage::Open {
             self.stage = Stage::Closing;
@@ -130,49 +131,48 @@ impl Connection {
         self.stage == Stage::Open
     }
 
-    /// Returns true if buffered data remain that no socket event will report.
+    /// Returns true if data are buffered for which the socket will not become readable.
     pub fn has_buffered_data(&self) -> bool {
         self.is_open() && self.line.has_buffered_data()
     }
 
-    /// Returns true if there is something to send: messages, or data of the transport such as a handshake.
+    /// Returns true if there is something to send: messages, or data of the transport such as those of a handshake.
     pub fn needs_write(&self) -> bool {
         self.line.needs_write()
     }
 
-    /// Returns the number of octets queued for the agent.
+    /// Returns the number of octets that are queued for the agent.
     pub fn unsent_octets(&self) -> usize {
         self.line.unsent_octets()
     }
 
-    /// Returns the octets that the connection holds, and when its transport acts next.
+    /// Returns the number of octets in memory for the connection, and the time at which its transport must act next.
     pub fn held_octets_and_wake_at(&self) -> (usize, Time) {
         (self.line.held(), self.line.wake_at())
     }
 
-    /// Returns true if other connections use the same socket. The poller then does not watch this connection
-    /// individually.
+    /// Returns true if other connections use the same socket; the poller then does not watch each of them.
     pub fn shares_socket(&self) -> bool {
         self.line.shares_socket()
     }
 
-    /// Handles a packet that has arrived at a shared socket.
+    /// Handles a packet for this connection that has arrived at a shared socket.
     pub fn receive(&mut self, now: Time, path: UdpPath, packet: Packet) {
         self.peer = path.peer;
         self.line.receive(now, path, packet);
     }
 
-    /// Lets the transport act on its timers.
+    /// Lets the transport act on timers that have expired.
     pub fn advance(&mut self, now: Time) {
         self.line.advance(now);
     }
 
-    /// Returns the reason for closing the connection at its deadline.
+    /// Returns why the connection is closed at its deadline.
     pub fn overdue_reason(&self) -> EndReason {
         if self.stage == Stage::Lingering { EndReason::Closed } else { EndReason::Overdue }
     }
 
-    /// Sends what the kernel takes, and updates the watched events and the deadline.
+    /// Sends what the kernel accepts, and updates the watched events and the deadline.
     pub fn flush(&mut self, now: Time, limits: &Limits) -> Result<(), EndReason> {
         if self.stage == Stage::Lingering {
             return Ok(());

@@ -15,28 +15,28 @@ use crate::event_source::Token;
 use crate::limits::Limits;
 use crate::read_queue::ReadQueue;
 
-/// All connections, by their sessions.
+/// All connections, by the identifiers of their sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: BTreeMap<SessionId, Connection>,
     deadlines: BTreeSet<(Time, SessionId)>,
-    /// Connections to flush before the turn ends.
+    /// Connections whose queues must be sent before the turn ends.
     to_flush: BTreeSet<SessionId>,
-    /// Connections with pending notifications. Only some notifications are sent per turn, because writing to thousands
-    /// of sockets takes too long.
+    /// Connections with notifications that have not been sent. Only some are sent per turn, because writing to
+    /// thousands of sockets takes too long.
     notified: VecDeque<SessionId>,
-    /// Connections to read.
+    /// The queue of connections that wait to be read.
     turns: ReadQueue,
-    /// Octets that all connections hold.
+    /// Octets in memory for all connections.
     queued_octets: usize,
-    /// When the transports of connections act next.
+    /// When the transport of each connection must act next.
     timers: BTreeSet<(Time, SessionId)>,
 }
 
 impl Connections {
-    /// Maximum number of connections that get notifications per turn.
+    /// Maximum number of connections to which notifications are sent per turn.
     const MAX_NOTIFIED: usize = 128;
-    /// Maximum number of connections whose timers expire per turn.
+    /// Maximum number of connections whose timers are handled per turn.
     const MAX_EXPIRED: usize = 128;
 
     pub fn len(&self) -> usize {
@@ -52,7 +52,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Returns the address and port of the agent.
+    /// Returns the address and port of a connection's agent; `None` if the connection is gone.
     pub fn peer(&self, id: SessionId) -> Option<SocketAddr> {
         self.all.get(&id).map(|connection| connection.peer)
     }
@@ -61,7 +61,7 @@ impl Connections {
         self.all.get_mut(&id)
     }
 
-    /// Updates the sum of held octets and the timers after a change of the connection.
+    /// Updates the sum of octets in memory and the timers after a connection has changed.
     fn account(&mut self, id: SessionId) {
         let Some(connection) = self.all.get_mut(&id) else { return };
         let (held, wake_at) = connection.held_octets_and_wake_at();
@@ -80,7 +80,7 @@ impl Connections {
         self.note_changed(id);
     }
 
-    /// Lets transports act on timers that are due; the others follow in the next turn.
+    /// Lets the transports act on timers that have expired, up to a maximum; the others follow in the next turn.
     pub fn advance(&mut self, now: Time) {
         let due = self.timers.iter().take_while(|(at, _)| *at <= now).take(Self::MAX_EXPIRED);
         for (_, id) in due.copied().collect::<Vec<_>>() {
@@ -90,16 +90,15 @@ impl Connections {
         }
     }
 
-    /// Queues a connection for reading and writing, because its transport has changed without input from a
-    /// socket.
+    /// Queues a connection for reading and writing after its transport has changed without input from its socket.
     pub fn note_changed(&mut self, id: SessionId) {
         self.account(id);
         self.note_ready(id);
         self.to_flush.insert(id);
     }
 
-    /// Updates the accounts of a connection that was read: the sum of held octets, and the timers. Queues the
-    /// connection for sending if it has something to send.
+    /// Updates the sum of octets in memory and the timers after a connection was read. Queues the connection for
+    /// sending if it has something to send.
     pub fn note_read(&mut self, id: SessionId) {
         self.account(id);
         self.note_to_write(id);
@@ -119,7 +118,7 @@ impl Connections {
         }
     }
 
-    /// Handles a connection that the poller reports: queues it for sending if it waits for that, or else for
+    /// Handles a connection that the poller reports as ready: queues it for sending if it waits to send, otherwise for
     /// reading.
     pub fn note_ready(&mut self, id: SessionId) {
         match self.all.get_mut(&id) {
@@ -154,7 +153,7 @@ impl Connections {
         self.account(id);
     }
 
-    /// Closes the connection after its queued messages are sent.
+    /// Closes the connection once its queued messages have been sent.
     pub fn close(&mut self, id: SessionId) {
         if let Some(connection) = self.all.get_mut(&id) {
             connection.close();
@@ -174,9 +173,8 @@ impl Connections {
         Some(connection)
     }
 
-    /// Sends what is queued on the connections that changed in this turn and on some with notifications, and
-    /// updates their deadlines and watched events. Returns the connections that have ended, which the caller
-    /// must remove.
+    /// Sends what is queued on the connections that changed in this turn, and on some that have notifications; updates
+    /// their deadlines and watched events. Returns the connections that have ended, which the caller must remove.
     pub fn flush(
         &mut self,
         now: Time,
@@ -209,7 +207,8 @@ impl Connections {
         over
     }
 
-    /// If too much is queued, returns the connections with the longest queues, which the caller must remove.
+    /// Returns the connections with the longest queues if the sum of the queues exceeds the limit. The caller must
+    /// remove these connections.
     pub fn slowest(&self, limits: &Limits) -> Vec<(SessionId, EndReason)> {
         let mut slowest = Vec::new();
         if self.queued_octets > limits.backlog {
@@ -228,14 +227,14 @@ impl Connections {
         slowest
     }
 
-    /// Returns connections past their deadline, which the caller must remove.
+    /// Returns the connections whose deadline has passed. The caller must remove these connections.
     pub fn overdue_connections(&self, now: Time) -> Vec<(SessionId, EndReason)> {
         let late = self.deadlines.iter().take_while(|(deadline, _)| *deadline <= now);
         late.filter_map(|&(_, id)| Some((id, self.all.get(&id)?.overdue_reason()))).collect()
     }
 
-    /// Returns when to act without a socket event: at once if a connection waits to be read or to be
-    /// notified; [`Time::MAX`] if never.
+    /// Returns when to act if no socket becomes ready: at once if a connection waits to be read or to be notified;
+    /// [`Time::MAX`] if never.
     pub fn wake_at(&self) -> Time {
         let [deadline, timer] =
             [&self.deadlines, &self.timers].map(|times| times.first().map_or(Time::MAX, |(time, _)| *time));
@@ -243,7 +242,7 @@ impl Connections {
         if self.turns.is_empty() && self.notified.is_empty() { deadline } else { Time::ZERO }
     }
 
-    /// Returns the number of octets held by all connections.
+    /// Returns the number of octets in memory for all connections.
     #[cfg(test)]
     pub fn queued_octets(&self) -> usize {
         self.queued_octets

@@ -32,10 +32,10 @@ use crate::unauthenticated_connections::UnauthenticatedConnections;
 use crate::{DaemonError, ListenAddress, RuleStoreError};
 use reload::Reload;
 
-/// A listening middlebox.
+/// A middlebox daemon with its sockets.
 ///
-/// In every turn it reads the data that have arrived, up to limits, applies all resulting changes together,
-/// and only then answers. Data that arrive during the turn belong to the next turn, so a slower disk leads to
+/// In every turn of its event loop it reads the data that have arrived, up to limits, applies all resulting changes
+/// together, and only then answers. Data that arrive during the turn belong to the next turn, so a slower disk leads to
 /// larger batches.
 #[derive(Debug)]
 pub struct Daemon {
@@ -44,52 +44,51 @@ pub struct Daemon {
     limits: Limits,
     poller: Poller<Token>,
     listeners: Option<Listeners>,
-    /// The ports of SCTP over UDP, which serve their associations until the daemon ends.
+    /// The UDP ports for SCTP over UDP, which serve their associations until the daemon ends.
     sctp_ports: Vec<SctpPort>,
     connections: Connections,
-    /// Connections without a session.
+    /// The connections that have no session yet.
     without_session: UnauthenticatedConnections,
-    /// Connections in a TLS handshake, each of which may occupy 64 KiB.
+    /// The connections in a TLS handshake; each may need 64 KiB of memory.
     handshakes: UnauthenticatedConnections,
     middlebox: Middlebox,
     rule_store: RuleStore,
     batch: Batch,
     buffer: Box<[u8]>,
     metrics: Metrics,
-    /// The endpoint for metrics, until the daemon runs.
+    /// The endpoint for metrics until [`Self::run`] starts it; `None` without metrics.
     endpoint: Option<Endpoint>,
     supervisor: ServiceManager,
     reload: Option<Reload>,
-    /// The service for port mappings, if enabled.
+    /// The service for port mappings; `None` if it is not enabled.
     mapper: Option<PortMapper>,
     /// Indices of the sockets of the port mapping service that have data to read.
     readable_mappers: BTreeSet<u32>,
-    /// The audit log, if enabled.
+    /// The audit log; `None` if it is not enabled.
     audit: Option<Audit>,
-    /// When to update the gauges of agents, [`Time::MAX`] if nothing has changed; `None` without metrics.
+    /// When to update the gauges of agents; [`Time::MAX`] if nothing has changed, `None` without metrics.
     gauges_at: Option<Time>,
-    /// When to check the state of the standby; [`Time::MAX`] without one.
+    /// When to check the state of the standby; [`Time::MAX`] without a standby.
     standby_at: Time,
-    /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until it stops.
+    /// When the daemon ends even if agents have not read everything; [`Time::MAX`] until the daemon is stopped.
     shutdown_deadline: Time,
-    /// The failure that stops the daemon; `None` while it runs, and if it stops by request.
+    /// The failure that stops the daemon; `None` while it runs, and if it is stopped by request.
     failure: Option<RuleStoreError>,
 }
 
 impl Daemon {
-    /// Maximum number of sockets handled per turn.
+    /// Maximum number of ready sockets handled per turn.
     const MAX_READY: usize = 256;
-    /// Maximum number of octets per read.
+    /// Maximum number of octets read from a connection at once.
     const READ_OCTETS: usize = 4096;
-    /// Maximum age of the gauges of agents. There may be thousands of agents, so the gauges are not updated every
-    /// turn.
+    /// Interval between updates of the gauges of agents. They are not updated in every turn, because there may be
+    /// thousands of agents.
     const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
-    /// Time for agents to receive the end of their sessions.
+    /// Maximum time for agents to receive the end of their sessions when the daemon stops.
     const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Serves until `stop` becomes readable; then ends the sessions, and waits until their agents are
-    /// notified. Calls `on_ready` when agents can connect and the packet filter passes only packets that
-    /// rules allow.
+    /// Serves agents until `stop` becomes readable; then ends the sessions, and waits until their agents are notified.
+    /// Calls `on_ready` when agents can connect and the packet filter passes only packets that rules allow.
     pub fn run(&mut self, stop: impl AsFd, on_ready: impl FnOnce(&Self)) -> Result<(), DaemonError> {
         self.poller.add(&stop, Token::Stop, Interest::Read)?;
         self.become_ready()?;
@@ -116,9 +115,9 @@ impl Daemon {
         self.listeners.iter().flat_map(Listeners::addresses).chain(sctp_ports)
     }
 
-    /// Creates a middlebox with open sockets. The packet filter is unchanged until the daemon
-    /// [begins](Self::become_ready).
-    #[expect(clippy::too_many_arguments, reason = "each is a part of the daemon")]
+    /// Creates a daemon with open sockets. It does not change the packet filter until
+    /// [`become_ready`](Self::become_ready) is called.
+    #[expect(clippy::too_many_arguments, reason = "each argument is a part of the daemon")]
     pub(crate) fn new(
         clock: Clock,
         poller: Poller<Token>,
@@ -160,9 +159,9 @@ impl Daemon {
         })
     }
 
-    /// Makes the packet filter contain exactly the rules of the middlebox, where missing rules are added
-    /// gradually; then reports that agents can connect. From now on a firewall drops packets that neither a rule
-    /// nor `masquerade` lets pass.
+    /// Makes the packet filter contain exactly the rules of the middlebox; missing rules are added gradually. Then
+    /// reports that agents can connect. From now on a firewall drops packets that neither a rule nor `masquerade` lets
+    /// pass.
     pub(crate) fn become_ready(&mut self) -> Result<(), DaemonError> {
         let now = self.clock.now();
         let Corrections { missing, surplus } = self.rule_store.repair(now, &self.middlebox)?;
@@ -223,7 +222,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Updates the gauges of agents and of port mappings, if due.
+    /// Updates the gauges of agents and of port mappings if it is time.
     fn update_gauges(&mut self, now: Time) {
         let Some(at) = self.gauges_at.as_mut().filter(|at| **at <= now) else { return };
         *at = Time::MAX;
@@ -238,7 +237,7 @@ impl Daemon {
         }
     }
 
-    /// Enables the audit log, with at most this number of lines of an agent per second in the long run.
+    /// Enables the audit log, with at most this number of lines per agent and second, averaged over a long time.
     pub(crate) fn enable_audit(&mut self, lines_per_second: u32) {
         self.audit = Some(Audit::new(lines_per_second));
     }
@@ -253,7 +252,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Returns the time until the next action; `None` if the next action depends on an event.
+    /// Returns the time until the daemon must act; `None` if it only waits for events.
     fn time_to_next_action(&self) -> Option<Duration> {
         let listeners = self.listeners.as_ref().map_or(Time::MAX, Listeners::wake_at);
         let others = self.connections.wake_at().min(self.rule_store.wake_at()).min(self.supervisor.wake_at());
@@ -262,7 +261,7 @@ impl Daemon {
         (next < Time::MAX).then(|| next.saturating_since(self.clock.now()))
     }
 
-    /// Stops accepting agents, and ends the sessions. RFC 4540 section 7.5.
+    /// Stops accepting agents, and ends all sessions. RFC 4540 section 7.5.
     fn stop(&mut self, now: Time) {
         self.supervisor.report_stopping();
         self.log.write(now, Level::Info, "stopping", &[("connections", &self.connections.len())]);
@@ -271,7 +270,7 @@ impl Daemon {
         self.middlebox.end_sessions(&mut self.batch);
     }
 
-    /// Applies the changes that this turn's requests cause.
+    /// Applies the changes of rules that the requests of this turn cause.
     fn commit(&mut self, now: Time) {
         let failures = self.rule_store.commit(now, &mut self.middlebox, &mut self.batch);
         if let Some(worst) = failures.iter().min_by_key(|failure| failure.level()) {
@@ -297,7 +296,7 @@ impl Daemon {
         }
     }
 
-    /// Sends the answers. The changes that they promise have already been made.
+    /// Sends the answers of this turn, whose changes have been applied.
     fn answer(&mut self, now: Time) {
         self.count_answers();
         self.log_notices(now);
@@ -329,7 +328,7 @@ impl Daemon {
         numbers.count_work(self.batch.work());
     }
 
-    /// Logs sessions, refusals, shortages, and requests.
+    /// Logs the sessions, refusals, exhausted resources and requests of this turn.
     fn log_notices(&mut self, now: Time) {
         for notice in self.batch.operator_events() {
             match *notice {
@@ -363,14 +362,14 @@ impl Daemon {
         }
     }
 
-    /// Closes connections past their deadline.
+    /// Closes the connections whose deadline has passed.
     fn close_overdue(&mut self, now: Time) {
         for (id, reason) in self.connections.overdue_connections(now) {
             self.remove(now, id, &reason);
         }
     }
 
-    /// Retries failed operations when due.
+    /// Repeats failed operations when it is time.
     fn retry_failed(&mut self, now: Time) -> io::Result<()> {
         if self.rule_store.check_foreign_changes(now) {
             self.log.write(now, Level::Warn, "changed-by-others", &[("what", &"packet filter")]);
@@ -413,7 +412,7 @@ impl Daemon {
         }
     }
 
-    /// Logs changes of the standby.
+    /// Logs changes in the state of the standby.
     fn log_standby_events(&mut self, now: Time) {
         let Some(standby) = self.rule_store.standby() else { return };
         self.metrics.lock().standbys = standby.is_synchronized().into();
@@ -439,7 +438,7 @@ impl Daemon {
         self.standby_at = now + Self::GAUGE_INTERVAL;
     }
 
-    /// Closes a connection at once. Its session ends; its rules remain in force. RFC 3989 section 2.2.4.
+    /// Closes a connection at once. Its session ends, but its rules stay in force. RFC 3989 section 2.2.4.
     fn remove(&mut self, now: Time, id: SessionId, reason: &EndReason) {
         self.middlebox.disconnect(id);
         self.without_session.remove(id);

@@ -13,45 +13,45 @@ pub enum DaemonError {
     /// A socket cannot be opened.
     #[error("cannot listen on {at}: {source}{}", advice(.source))]
     Listen {
-        /// The address.
+        /// The address of the socket.
         at: ListenAddress,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The socket for metrics cannot be opened.
     #[error("cannot serve metrics on {at}: {source}{}", advice(.source))]
     Metrics {
-        /// The address.
+        /// The address of the metrics.
         at: SocketAddr,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The socket for port mappings cannot be opened.
     #[error("cannot listen for PCP requests on {at}: {source}{}", advice(.source))]
     PortMapper {
-        /// The address.
+        /// The address for port mappings.
         at: SocketAddr,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The socket for the standby cannot be opened.
     #[error("cannot listen for the standby on {at}: {source}{}", advice(.source))]
     Standby {
-        /// The address.
+        /// The address for the standby.
         at: SocketAddr,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The settings are invalid.
+    /// The settings of the daemon are invalid.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The packet filter cannot enforce the rules.
+    /// The packet filter cannot enforce the rules, or they cannot be recorded.
     #[error(transparent)]
     RuleStore(#[from] RuleStoreError),
-    /// The recorded rules cannot be restored.
+    /// The rules in the journal cannot be restored.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// An error of the operating system.
+    /// A system call failed.
     #[error("the event loop failed: {0}")]
     System(#[from] io::Error),
 }

@@ -2,18 +2,18 @@
 
 use hol_simco::SessionId;
 
-/// A source that may become ready.
+/// A source of events that the poller reports as ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// Stops the daemon.
+    /// The signal that stops the daemon.
     Stop,
-    /// Reloads policy and secrets.
+    /// The signal to reload the policy and the secrets.
     Reload,
-    /// A listening socket, by index.
+    /// A listening socket, by its index.
     Listener(u32),
-    /// A socket for port mappings, by index.
+    /// A socket for port mappings, by its index.
     PortMapper(u32),
-    /// A queue of a port of SCTP over UDP, by index.
+    /// A queue of a port of SCTP over UDP, by its index.
     SctpQueue(u32),
     Connection(SessionId),
 }

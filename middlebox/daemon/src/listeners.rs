@@ -22,24 +22,24 @@ use crate::tls::Tls;
 /// The transport and address of a listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListenAddress {
-    /// The transport.
+    /// The transport of the socket.
     pub transport: Transport,
-    /// The address; port 0 takes any free port.
+    /// The address of the socket; port 0 means any free port.
     pub address: SocketAddr,
-    /// True if the socket accepts only connections over an interface that is protected below IP.
+    /// Whether the socket accepts only connections over an interface that is protected below IP.
     pub is_protected: bool,
 }
 
-/// The protocol that carries SIMCO.
+/// The transport that carries SIMCO messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// TCP: a byte stream.
     Tcp,
     /// TLS over TCP.
     Tls,
-    /// SCTP: messages in independent streams.
+    /// SCTP: messages on independent streams.
     Sctp,
-    /// SCTP in UDP datagrams, by our own endpoint. RFC 6951.
+    /// SCTP in UDP datagrams, by the daemon's own SCTP endpoint. RFC 6951.
     SctpOverUdp,
 }
 
@@ -52,8 +52,8 @@ pub(crate) struct NewConnection {
     pub peer: SocketAddr,
 }
 
-/// Parses the address of a socket: `127.0.0.1:7626`, `[::1]:7626`, `[fe80::1%eth0]:7626`. RFC 4007 section 11: a
-/// link-local address needs its interface, by name or number.
+/// Parses the address of a socket, such as `127.0.0.1:7626`, `[::1]:7626` or `[fe80::1%eth0]:7626`. A link-local
+/// address needs its interface, by name or number (RFC 4007 section 11).
 pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     let cure = "is not an address with a port; write 127.0.0.1:7626, [::1]:7626, or [fe80::1%eth0]:7626";
     let wrong = || format!("`{text}` {cure}");
@@ -78,24 +78,23 @@ pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
     Ok(SocketAddrV6::new(address, port, 0, index).into())
 }
 
-/// The listening sockets of the transports whose connections the kernel accepts.
+/// The listening sockets of those transports whose connections the kernel accepts.
 #[derive(Debug)]
 pub(crate) struct Listeners {
     sockets: Vec<(ListenAddress, Socket)>,
-    /// The TLS configuration, if TLS is used.
+    /// The TLS configuration; `None` without TLS.
     tls: Option<Arc<ServerConfig>>,
-    /// When to accept connections again after a pause, unless a connection closes earlier; [`Time::ZERO`] without
-    /// a pause.
+    /// When to accept connections again, unless a connection closes earlier; [`Time::ZERO`] if accepting is not paused.
     paused_until: Time,
 }
 
 impl Listeners {
-    /// Maximum number of connections waiting in the kernel.
+    /// Maximum number of connections that wait in the kernel to be accepted.
     const BACKLOG: i32 = 1024;
-    /// Interval before a retry when there are too many connections.
+    /// Time after which connections are accepted again if there were too many.
     const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-    /// Opens and watches all sockets; protected sockets are bound to this interface.
+    /// Opens all sockets and lets the poller watch them. Protected sockets are bound to the interface `interface`.
     pub fn open(
         all: &[ListenAddress],
         interface: Option<&str>,
@@ -118,12 +117,12 @@ impl Listeners {
         self.sockets.iter().map(|(listen, _)| *listen)
     }
 
-    /// Replaces the TLS configuration for new connections.
+    /// Replaces the TLS configuration that new connections use.
     pub fn set_tls(&mut self, tls: Option<Arc<ServerConfig>>) {
         self.tls = tls;
     }
 
-    /// Accepts an agent at the socket with the index `number`; `None` if no agent waits.
+    /// Accepts a connection at the socket with the index `number`; `None` if none waits.
     pub fn accept(&self, number: u32) -> io::Result<Option<NewConnection>> {
         let (listen, socket) = &self.sockets[number as usize];
         loop {
@@ -159,7 +158,7 @@ impl Listeners {
         Ok(())
     }
 
-    /// Makes [`resume`](Self::resume) due at once, after a connection has closed.
+    /// Makes [`resume`](Self::resume) due at once. Called after a connection has closed.
     pub fn resume_soon(&mut self, now: Time) {
         self.paused_until = self.paused_until.min(now);
     }
@@ -188,7 +187,7 @@ impl Listeners {
 }
 
 impl ListenAddress {
-    /// Opens a listening socket; returns its actual address too.
+    /// Opens a listening socket; also returns its actual address.
     fn open(&self, interface: Option<&str>) -> io::Result<(Self, Socket)> {
         let kind = Type::STREAM.nonblocking().cloexec();
         let socket = Socket::new(Domain::for_address(self.address), kind, Some(self.transport.protocol()))?;

@@ -14,32 +14,32 @@ use hol_simco::AgentId;
 use self::date::Date;
 use self::writer::Writer;
 
-/// The level of an event. At `info` and more severe levels, agents cannot cause a line for each request.
+/// The level of an event in the log. At `info` and more severe levels, agents cannot cause a line per request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// Something failed.
+    /// An operation of the daemon failed.
     Error,
-    /// Something was refused or closed.
+    /// A request was refused, or a connection was closed.
     Warn,
-    /// The daemon's own life cycle.
+    /// The daemon started, stopped or reloaded its settings.
     Info,
-    /// Every connection and every rule.
+    /// A connection or a rule began or ended.
     Debug,
 }
 
-/// The format of a line.
+/// The format of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// `name=value`; a value is quoted unless it is a single word.
+    /// A list of `name=value`; a value is in quotes unless it is a single word.
     #[default]
     Logfmt,
-    /// A JSON object; all values are strings.
+    /// A JSON object whose values are strings.
     Json,
 }
 
-/// The log, which writes events up to a level.
+/// The log, which writes events of a level and of more severe levels.
 pub struct Log {
     max_level: Level,
     format: Format,
@@ -47,17 +47,17 @@ pub struct Log {
     out: Outlet,
 }
 
-/// The destination of the lines.
+/// What writes the lines of the log.
 enum Outlet {
     Direct(Box<dyn Write + Send>),
     Background(Writer),
 }
 
-/// A field of an event.
+/// A field of an event: its name and its value.
 pub(crate) type Field<'a> = (&'static str, &'a dyn Display);
 
 impl Log {
-    /// Creates a log of events up to the level `max_level`.
+    /// Creates a log of events at the level `max_level` and at more severe levels.
     pub fn new(max_level: Level, out: Box<dyn Write + Send>) -> Self {
         Self {
             max_level,
@@ -72,12 +72,13 @@ impl Log {
         Self { format, ..self }
     }
 
-    /// Changes the level and the format from now on.
+    /// Changes the level and the format for all further events.
     pub(crate) fn reconfigure(&mut self, max_level: Level, format: Format) {
         (self.max_level, self.format) = (max_level, format);
     }
 
-    /// Switches to a bounded queue that does not wait for the reader; lines that do not fit are dropped.
+    /// Lets a thread write the log from a bounded queue, so that the daemon does not wait for the reader. Lines for
+    /// which the queue has no room are dropped.
     pub(crate) fn write_in_background(&mut self) -> io::Result<()> {
         if let Outlet::Direct(out) = &mut self.out {
             self.out = Outlet::Background(Writer::start(std::mem::replace(out, Box::new(io::sink())))?);
@@ -85,7 +86,7 @@ impl Log {
         Ok(())
     }
 
-    /// Returns the number of dropped lines.
+    /// Returns the number of dropped lines since the start.
     pub(crate) fn dropped_lines(&self) -> u64 {
         if let Outlet::Background(writer) = &self.out { writer.dropped_lines() } else { 0 }
     }
@@ -94,7 +95,7 @@ impl Log {
         level <= self.max_level
     }
 
-    /// Writes an event. Failures are ignored, because the log is where they would be reported.
+    /// Writes an event. Failures are ignored, because they could be reported only in the log itself.
     pub(crate) fn write(&mut self, now: Time, level: Level, event: &str, fields: &[Field<'_>]) {
         if !self.is_enabled(level) {
             return;
@@ -102,8 +103,8 @@ impl Log {
         self.write_line(now, None, level, event, fields);
     }
 
-    /// Writes a line of the audit log, regardless of the level. The line counts for the agent that caused it, and is
-    /// dropped if the agent's lines would leave no room for others.
+    /// Writes a line of the audit log, whatever the level. The line counts for the agent that caused it, and is dropped
+    /// if the agent's lines would leave no room for those of others.
     pub(crate) fn write_record(
         &mut self,
         now: Time,
@@ -134,8 +135,8 @@ impl Log {
 }
 
 impl Log {
-    /// Writes an event that clients can cause at will: events with equal fields at most once a minute, with the
-    /// number of occurrences.
+    /// Writes an event that clients can cause at will. Events with equal fields are written at most once a minute, with
+    /// the number of occurrences.
     pub(crate) fn write_limited(
         &mut self,
         now: Time,
@@ -152,17 +153,18 @@ impl Log {
     }
 }
 
-/// The time at which each event was last written, and its occurrences since then, by its name and values.
+/// The time at which each event was last written, and the number of its occurrences since then, by the event's name and
+/// fields.
 #[derive(Debug, Default)]
 struct RepeatedEvents(BTreeMap<(&'static str, String), (Time, u64)>);
 
 impl RepeatedEvents {
     const REPEAT_PERIOD: Duration = Duration::from_secs(60);
-    /// Maximum number of distinct events; all further events with the same name count as equal.
+    /// Maximum number of distinct events; further events count as equal if they have the same name.
     const MAX_EVENTS: usize = 256;
 
-    /// Counts an occurrence. Returns the number of occurrences since the last line if the event must be written
-    /// now.
+    /// Counts an occurrence of an event. Returns the number of occurrences since it was last written if it must be
+    /// written now; otherwise `None`.
     fn count_occurrence(&mut self, now: Time, event: &'static str, fields: &[Field<'_>]) -> Option<u64> {
         let mut key = (event, fields.iter().map(|(_, value)| format!("{value} ")).collect());
         if self.0.len() >= Self::MAX_EVENTS && !self.0.contains_key(&key) {
@@ -238,7 +240,7 @@ fn json<'a>(fields: impl Iterator<Item = &'a Field<'a>>) -> String {
     line
 }
 
-/// Appends a member of an object. RFC 8259 section 7.
+/// Appends a member of a JSON object. RFC 8259 section 7.
 fn push_json(line: &mut String, name: &str, value: &dyn Display) {
     let _ = write!(line, "\"{name}\":\"");
     for c in value.to_string().chars() {
@@ -270,7 +272,7 @@ mod tests {
         assert_eq!(line(Format::Json), expected);
     }
 
-    /// RFC 8259 section 7: quotes, backslashes and control characters, and nothing else.
+    /// Quotes, backslashes and control characters are escaped, and nothing else. RFC 8259 section 7.
     #[test]
     fn a_string_of_json_is_escaped() {
         let mut line = String::new();

@@ -9,15 +9,15 @@ use hol_base::Time;
 use hol_sctp_udp::{Packet, UdpPath};
 use hol_simco::{Framing, Message};
 
-/// One end of a connection that carries messages.
+/// One end of a connection with an agent, over which messages are sent and received.
 pub(crate) trait MessageTransport: AsFd + fmt::Debug + Send {
-    /// Returns how messages are framed.
+    /// Returns how messages are framed on this transport.
     fn framing(&self) -> Framing;
 
-    /// Reads once. `buffer` is scratch space.
+    /// Reads once from the socket. `buffer` is scratch space.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<ReadOutcome>;
 
-    /// Returns true if buffered data remain that the poller will not report.
+    /// Returns true if data are buffered for which the poller will not report the socket as readable.
     fn has_buffered_data(&self) -> bool {
         false
     }
@@ -25,58 +25,58 @@ pub(crate) trait MessageTransport: AsFd + fmt::Debug + Send {
     /// Appends a message to the send queue.
     fn push(&mut self, message: &Message);
 
-    /// Returns the number of queued octets.
+    /// Returns the number of octets in the send queue.
     fn unsent_octets(&self) -> usize;
 
-    /// Returns true if there is something to send, including data of the transport itself.
+    /// Returns true if there is something to send, including the transport's own data.
     fn needs_write(&self) -> bool {
         self.unsent_octets() > 0
     }
 
-    /// Sends as many octets as the kernel accepts; returns their number.
+    /// Sends as many octets of the send queue as the kernel accepts; returns their number.
     fn flush(&mut self) -> io::Result<usize>;
 
-    /// Shuts down the sending side.
+    /// Shuts down the sending direction.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// Returns how many octets of memory the connection needs for data in either direction. The memory of the
-    /// kernel does not count.
+    /// Returns how many octets of memory the connection needs for data in both directions, without memory in the
+    /// kernel.
     fn held(&self) -> usize {
         self.unsent_octets()
     }
 
-    /// Returns true if the socket belongs to a port with many connections. The poller then watches the port as a
-    /// whole.
+    /// Returns true if the socket belongs to a port that many connections share. The poller then watches the port
+    /// instead of each connection.
     fn shares_socket(&self) -> bool {
         false
     }
 
-    /// Passes the current time to the transport, which acts on its timers that are due.
+    /// Lets the transport act on its timers that have expired by `now`.
     fn advance(&mut self, _now: Time) {}
 
-    /// Returns when the next timer of the transport is due; [`Time::MAX`] if none is running.
+    /// Returns when the transport's next timer expires; [`Time::MAX`] if none is running.
     fn wake_at(&self) -> Time {
         Time::MAX
     }
 
-    /// Handles a packet that has arrived at a shared socket.
+    /// Handles a packet for this connection that has arrived at a shared socket.
     fn receive(&mut self, _now: Time, _path: UdpPath, _packet: Packet) {
         unreachable!("only connections with a shared socket are given packets")
     }
 }
 
-/// What a read has returned.
+/// The result of a read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
-    /// Octets, framed as the transport does.
+    /// The read returned octets, with the framing of the transport.
     Octets(Bytes),
-    /// The read returned no octets yet, but had this cost, in units of about a nanosecond.
+    /// The read returned no octets, but had this cost, in units of about a nanosecond of processor time.
     Work(u64),
-    /// The connection is now encrypted, and the peer has authenticated with these names; `None` without a
+    /// The connection is now encrypted. The peer's certificate contains these names; `None` if the peer has no
     /// certificate.
     Names(Option<Vec<String>>),
-    /// No complete data yet.
+    /// The data are not complete yet.
     Nothing,
-    /// The peer has closed its sending side.
+    /// The peer has shut down its sending direction.
     End,
 }

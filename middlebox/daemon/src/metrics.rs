@@ -14,7 +14,7 @@ use crate::port_mapping::Answers;
 pub(crate) use histogram::Histogram;
 pub(crate) use text::MIME_TYPE;
 
-/// The metrics of a daemon: written by the event loop, read by the [endpoint](crate::metrics_endpoint).
+/// The metrics of a daemon, which its event loop updates and its [endpoint](crate::metrics_endpoint) reads.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metrics(Arc<Mutex<MetricValues>>);
 
@@ -25,59 +25,59 @@ impl Metrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns all metrics as text for Prometheus.
+    /// Returns all metrics in Prometheus' text format.
     pub fn text(&self) -> String {
         let numbers = self.lock().clone();
         text::format_numbers(&numbers)
     }
 }
 
-/// Counters increase from the start of the daemon; gauges are current values.
+/// The values of the metrics: counters count from the start of the daemon, gauges are current values.
 #[derive(Debug, Clone)]
 pub(crate) struct MetricValues {
-    /// Requests about rules, by type and by the sub-type of a negative reply.
+    /// Number of requests about rules, by type and, for negative replies, by the sub-type of the reply.
     requests: BTreeMap<(&'static str, Option<u8>), u64>,
-    /// Refused sessions, by the sub-type of the negative reply.
+    /// Number of refused sessions, by the sub-type of the negative reply.
     pub refused_sessions: BTreeMap<u8, u64>,
-    /// Failed TLS handshakes.
+    /// Number of failed TLS handshakes.
     pub refused_handshakes: u64,
-    /// Requests refused because a quota or a resource is exhausted.
+    /// Number of requests refused because a quota or a resource was exhausted, by its name.
     pub shortages: BTreeMap<&'static str, u64>,
-    /// Open connections.
+    /// Number of open connections.
     pub connections: u64,
-    /// Accepted connections.
+    /// Number of connections accepted so far.
     pub accepted: u64,
-    /// Rules in the table.
+    /// Number of rules.
     pub rules: u64,
     /// The resources that each agent uses, by the agent's name.
     pub usage: BTreeMap<String, Usage>,
-    /// Ports that the NAT can assign for each protocol.
+    /// Number of ports that the NAT can assign, for each protocol.
     pub ports: u64,
-    /// Mappings by PCP and NAT-PMP.
+    /// Number of port mappings granted with PCP and NAT-PMP.
     pub mappings: u64,
-    /// Answers to requests for mappings, by operation and result.
+    /// Number of answers to requests for port mappings, by operation and result.
     pub mapping_answers: Answers,
-    /// The number of standbys that have every rule: 0 or 1.
+    /// The number of standbys that have received every rule: 0 or 1.
     pub standbys: u64,
-    /// Octets from agents.
+    /// Number of octets received from agents.
     pub received: u64,
-    /// Octets to agents.
+    /// Number of octets sent to agents.
     pub sent: u64,
-    /// Changes per batch.
+    /// Number of changes of rules per batch.
     pub batches: Histogram,
-    /// Time of the packet filter per batch, in nanoseconds.
+    /// Time that the packet filter needs per batch, in nanoseconds.
     pub filter: Histogram,
-    /// Time of the journal per batch, in nanoseconds.
+    /// Time that the journal needs per batch, in nanoseconds.
     pub journal: Histogram,
-    /// Batches that could not be applied as a whole.
+    /// Number of batches that could not be applied as a whole.
     pub failures: u64,
-    /// Log lines dropped because the reader was too slow.
+    /// Number of log lines dropped because their reader was too slow.
     pub dropped_lines: u64,
-    /// Time of turns, in nanoseconds.
+    /// Duration of turns of the event loop, in nanoseconds.
     pub turns: Histogram,
-    /// Cost of turns, in units of about a nanosecond.
+    /// Cost of turns of the event loop, in units of about a nanosecond of processor time.
     pub work: Histogram,
-    /// Maximum cost of a turn.
+    /// Maximum cost of a turn of the event loop, in units of about a nanosecond of processor time.
     pub max_work: u64,
 }
 
@@ -116,29 +116,29 @@ impl MetricValues {
         *self.refused_sessions.entry(refusal.code()).or_default() += 1;
     }
 
-    /// Counts a request beyond a limit.
+    /// Counts a request that was refused because a quota or a resource was exhausted.
     pub fn count_shortage(&mut self, shortage: ExhaustedResource) {
         *self.shortages.entry(shortage.name()).or_default() += 1;
     }
 
-    /// Counts a turn in the class of its duration.
+    /// Counts a turn of the event loop by its duration.
     pub fn count_turn(&mut self, time: Duration) {
         self.turns.count(time.as_nanos());
     }
 
-    /// Counts the cost of a turn.
+    /// Counts the cost of a turn of the event loop.
     pub fn count_work(&mut self, work: u64) {
         self.work.count(work);
         self.max_work = self.max_work.max(work);
     }
 
-    /// Counts a request by its answer.
+    /// Counts a request by its type and by its answer.
     pub fn count_answer(&mut self, request: &Request, answer: &Body) {
         let refusal = if let Body::Refusal(refusal) = answer { Some(refusal.code()) } else { None };
         *self.requests.entry((name(request), refusal)).or_default() += 1;
     }
 
-    /// Counts applied changes, and the times of the packet filter and of the journal.
+    /// Counts a batch of applied changes, and the time that the packet filter and the journal needed for it.
     pub fn count_batch(&mut self, changes: &[Change], (filter, journal): (Duration, Duration)) {
         self.batches.count(changes.len() as u64);
         self.filter.count(filter.as_nanos());

@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use crate::metrics::{MIME_TYPE, Metrics};
 
-/// Timeout of each read, and of sending.
+/// Timeout of each read of a request, and of sending the answer.
 const IO_TIMEOUT: Duration = Duration::from_millis(250);
-/// Maximum number of concurrent readers; further readers are rejected.
+/// Maximum number of concurrent HTTP clients; further clients are rejected.
 const MAX_READERS: usize = 64;
-/// Maximum number of octets of a request.
+/// Maximum length of a request in octets.
 const MAX_OCTETS: usize = 4096;
-/// Maximum number of reads for a request, so that slow octets do not occupy a reader for long.
+/// Maximum number of reads per request, so that a client that sends slowly does not occupy a reader for long.
 const MAX_READS: usize = 4;
 
 /// The socket on which the endpoint listens.
@@ -25,7 +25,7 @@ const MAX_READS: usize = 4;
 pub(crate) struct Endpoint(TcpListener);
 
 impl Endpoint {
-    /// Opens the socket; port 0 takes any free port.
+    /// Opens the socket; port 0 means any free port.
     pub fn open(address: SocketAddr) -> io::Result<Self> {
         TcpListener::bind(address).map(Self)
     }
@@ -35,7 +35,7 @@ impl Endpoint {
         self.0.local_addr()
     }
 
-    /// Serves these metrics until the process ends.
+    /// Serves these metrics over HTTP until the process ends.
     pub fn serve(self, metrics: Metrics) -> io::Result<()> {
         let serve = move || {
             let readers = Arc::new(());
@@ -70,7 +70,7 @@ fn answer(mut reader: TcpStream, metrics: &Metrics) -> io::Result<()> {
     reader.write_all(format!("{head}Connection: close\r\n\r\n{body}").as_bytes())
 }
 
-/// Returns the first line of a complete request; empty if it is too long or too slow.
+/// Returns the first line of a complete request; empty if the request is too long or too slow.
 fn request_line(reader: &mut TcpStream) -> io::Result<String> {
     let (mut octets, mut length) = ([0; MAX_OCTETS], 0);
     for _ in 0..MAX_READS {

@@ -2,16 +2,16 @@
 
 use hol_simco::Message;
 
-/// Encoded messages; the first `sent` octets have been sent.
+/// A queue of encoded messages; its first `sent` octets have been sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     octets: Vec<u8>,
-    /// Number of octets sent.
+    /// Number of octets at the start that have been sent.
     sent: usize,
 }
 
 impl Outbox {
-    /// Memory that an empty queue keeps: little, since there may be ten thousand connections.
+    /// Capacity in octets that an empty queue keeps. It is small, because there may be ten thousand connections.
     const IDLE_CAPACITY: usize = 4096;
 
     /// Appends a message to the queue.
@@ -28,7 +28,7 @@ impl Outbox {
         &self.octets[self.sent..]
     }
 
-    /// Removes the first octets, which have been sent.
+    /// Removes the first `octets` octets, which have been sent.
     pub fn consume(&mut self, octets: usize) {
         self.sent += octets;
         if self.sent == self.octets.len() {

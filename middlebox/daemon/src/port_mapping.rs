@@ -23,48 +23,48 @@ use socket2::{Domain, Protocol, Socket, Type};
 use mapping_request::MappingRequest;
 use table::{GrantedMapping, Key, Table, host_of};
 
-/// The sockets that receive the requests of hosts, and the mappings of these hosts.
+/// The service that maps ports for hosts with PCP and NAT-PMP: its sockets, and the mappings that it has granted.
 #[derive(Debug)]
 pub(crate) struct PortMapper {
     sockets: Vec<UdpSocket>,
-    /// The gateway's outside address, for NAT-PMP.
+    /// The gateway's outside address, which answers of NAT-PMP contain; `None` without an IPv4 address.
     address: Option<Ipv4Addr>,
-    /// Maximum number of mappings per host.
+    /// Maximum number of port mappings per host.
     max_mappings: usize,
-    /// The start of the epoch, whose age each answer contains. RFC 6887 section 8.5.
+    /// The start of the epoch; each answer contains the time since then. RFC 6887 section 8.5.
     start: Time,
     table: Table,
     sessions: BTreeMap<AgentId, SessionId>,
     pending: BTreeMap<Tid, PendingRequest>,
     last_tid: u32,
-    /// Numbers of sent answers.
+    /// The number of answers sent so far.
     answers: Answers,
 }
 
 /// The number of answers by protocol, operation and result code.
 pub(crate) type Answers = BTreeMap<(&'static str, &'static str, u16), u64>;
 
-/// The host that gets an answer, and the index of the socket that sends the answer.
+/// A host that waits for an answer, and the index of the socket that will send the answer.
 #[derive(Debug, Clone, Copy)]
 struct Host {
     socket: u32,
     address: SocketAddr,
 }
 
-/// A pending request to the middlebox.
+/// A request to the middlebox that has not been answered.
 #[derive(Debug)]
 struct PendingRequest {
-    /// The host that waits for the answer; `None` if no host waits.
+    /// The host to which the answer must be sent; `None` if no host waits for one.
     host: Option<Host>,
     mapping_request: MappingRequest,
     octets: Vec<u8>,
     agent: AgentId,
 }
 
-/// The immediate result of a request.
+/// The immediate outcome of a host's request.
 enum Outcome {
     Answer(Vec<u8>),
-    /// The middlebox has been asked, and answers later.
+    /// The request was passed to the middlebox, which answers later.
     Pending,
 }
 
@@ -72,7 +72,7 @@ impl PortMapper {
     /// Maximum number of datagrams read per turn.
     pub const MAX_DATAGRAMS: usize = 32;
 
-    /// Opens the sockets, bound to this interface if given.
+    /// Opens the sockets, and binds them to an interface if one is given.
     pub fn open(
         addresses: &[SocketAddr],
         interface: Option<&str>,
@@ -96,7 +96,7 @@ impl PortMapper {
         })
     }
 
-    /// Starts the epoch, with the mappings of restored rules.
+    /// Starts the epoch, with mappings for those restored rules that are mappings.
     pub fn begin(&mut self, now: Time, middlebox: &Middlebox) {
         self.start = now;
         let policy = middlebox.policy();
@@ -117,7 +117,7 @@ impl PortMapper {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok())
     }
 
-    /// Processes a datagram of this socket; returns false if there is none.
+    /// Processes a datagram from the socket with this index; returns false if there is none.
     pub fn receive(
         &mut self,
         now: Time,
@@ -136,7 +136,7 @@ impl PortMapper {
         Ok(true)
     }
 
-    /// Answers the request of a host, or passes it to the middlebox.
+    /// Answers the request of a host at once, or passes it to the middlebox.
     fn handle(
         &mut self,
         now: Time,
@@ -153,7 +153,7 @@ impl PortMapper {
         }
     }
 
-    /// Cost of parsing and answering a datagram, in units of about a nanosecond.
+    /// Cost of parsing and answering a datagram, in units of about a nanosecond of processor time.
     const DATAGRAM_COST: u64 = 10_000;
 
     fn parse_and_handle(
@@ -198,7 +198,7 @@ impl PortMapper {
         self.handle_mapping(now, pending, middlebox, batch).map(Some)
     }
 
-    /// Answers a mapping request, or passes it to the middlebox.
+    /// Answers a request for a mapping at once, or passes it to the middlebox.
     fn handle_mapping(
         &mut self,
         now: Time,
@@ -299,11 +299,11 @@ impl PortMapper {
         Ok(Outcome::Pending)
     }
 
-    /// Number of mappings that a host gets even when few are free: the last quarter of the mappings is reserved for
-    /// hosts with fewer mappings.
+    /// Number of mappings that a host may have when few are free: the last quarter of an agent's mappings is reserved
+    /// for hosts with fewer mappings than this.
     const MAPPINGS_WHEN_SCARCE: usize = 4;
 
-    /// Returns true if no more than a quarter of the agent's mappings is free.
+    /// Returns true if at most a quarter of the agent's mappings is free.
     fn is_scarce(&self, agent: AgentId, middlebox: &Middlebox) -> bool {
         let quota = middlebox.policy().quota(agent);
         let is_nat = middlebox.capabilities().includes(Capabilities::NAT);
@@ -327,8 +327,8 @@ impl PortMapper {
         Ok(Outcome::Pending)
     }
 
-    /// Deletes the host's mappings of one protocol or of all protocols, except mappings that another nonce
-    /// protects. RFC 6887 section 15.1, RFC 6886 section 3.4.
+    /// Deletes a host's mappings of one protocol or of all protocols, except those that have another nonce. RFC 6887
+    /// section 15.1, RFC 6886 section 3.4.
     fn delete_mappings(
         &mut self,
         now: Time,
@@ -360,7 +360,7 @@ impl PortMapper {
         tid
     }
 
-    /// Returns the session of an agent, opening it for its first host.
+    /// Returns the session of an agent with the middlebox, which is opened for the first host of the agent.
     fn session(
         &mut self,
         now: Time,
@@ -386,18 +386,18 @@ impl PortMapper {
         Ok(session)
     }
 
-    /// Returns true if port mapping uses this session.
+    /// Returns true if a session belongs to the port mapping service.
     pub fn has_session(&self, session: SessionId) -> bool {
         self.sessions.values().any(|ours| *ours == session)
     }
 
-    /// Forgets a session that has ended.
+    /// Removes a session that has ended.
     pub fn close(&mut self, session: SessionId) {
         self.sessions.retain(|_, ours| *ours != session);
     }
 
-    /// Processes a message of the middlebox, and answers the host. Call it when the changes of the message are in
-    /// force.
+    /// Processes a message from the middlebox, and answers the host. Must be called after the changes that the message
+    /// confirms are in force.
     pub fn handle_reply(&mut self, now: Time, Message { tid, body }: Message) {
         if let Body::Notification(Notification::Are { pid, lifetime }) = body {
             return match lifetime {
@@ -459,7 +459,7 @@ impl PortMapper {
         self.send(host, &answer);
     }
 
-    /// Sends an answer. Failures are ignored: a host that does not receive it asks again.
+    /// Sends an answer. Failures are ignored, because a host without an answer repeats its request.
     fn send(&mut self, host: Host, octets: &[u8]) {
         if let Some(kind) = kind_of(octets) {
             *self.answers.entry(kind).or_default() += 1;
@@ -467,23 +467,23 @@ impl PortMapper {
         let _ = self.sockets[host.socket as usize].send_to(octets, host.address);
     }
 
-    /// Returns the number of answers of each kind.
+    /// Returns the number of answers by protocol, operation and result code.
     pub fn answers(&self) -> &Answers {
         &self.answers
     }
 
-    /// Returns the number of granted mappings.
+    /// Returns the number of port mappings in force.
     pub fn mappings(&self) -> usize {
         self.table.len()
     }
 
-    /// Returns the age of the epoch in seconds. RFC 6887 section 8.5.
+    /// Returns the time since the start of the epoch in seconds. RFC 6887 section 8.5.
     fn epoch(&self, now: Time) -> u32 {
         (now.saturating_since(self.start).as_millis() / 1000) as u32
     }
 }
 
-/// Fails if the policy does not allow the agent's rules to cover the hosts of this request.
+/// Returns an error if the policy does not allow the agent's rules to cover the hosts in this request.
 fn check_rights(
     PendingRequest { mapping_request, agent, .. }: &PendingRequest,
     middlebox: &Middlebox,
@@ -493,13 +493,13 @@ fn check_rights(
     if is_covered { Ok(()) } else { Err(ResultCode::NotAuthorized) }
 }
 
-/// Returns true if a requested outside address and port differ from those of a mapping. An unspecified address
-/// matches every address.
+/// Returns true if the requested outside address or port differs from that of a mapping. An unspecified address matches
+/// every address.
 fn differs(requested: SocketAddr, outside: SocketAddr) -> bool {
     outside.port() != requested.port() || !requested.ip().is_unspecified() && outside.ip() != requested.ip()
 }
 
-/// Returns the protocol, the operation and the result of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.
+/// Returns the protocol, the operation and the result code of an answer. RFC 6887 section 7.2, RFC 6886 section 3.3.
 fn kind_of(octets: &[u8]) -> Option<(&'static str, &'static str, u16)> {
     let &[version, operation, high, low, ..] = octets else { return None };
     // Hosts may send any operation number, so all invalid ones count as one.
@@ -539,7 +539,7 @@ fn open(at: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// Converts a SIMCO refusal to PCP.
+/// Converts a refusal of the middlebox to a result code of PCP.
 fn to_pcp(refusal: hol_simco::Refusal, is_exact: bool) -> ResultCode {
     use hol_simco::Refusal as Simco;
     match refusal {

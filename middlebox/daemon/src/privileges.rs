@@ -9,10 +9,10 @@ use rustix::thread::{
 };
 
 /// Drops every capability except CAP_NET_ADMIN, which the packet filter needs; if `filters` is false, drops
-/// CAP_NET_ADMIN too. Child processes cannot regain any.
+/// CAP_NET_ADMIN, too. Child processes cannot regain any.
 ///
-/// Applies to this thread and to threads that it starts: call this function when all files and sockets are open, before
-/// there are other threads.
+/// This applies to the calling thread and to threads that it starts later, so it must be called before there are other
+/// threads, but after all files and sockets have been opened.
 pub fn drop_privileges(filters: bool) -> io::Result<()> {
     let needed = if filters { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     set_no_new_privs(true)?;
@@ -25,7 +25,7 @@ pub fn drop_privileges(filters: bool) -> io::Result<()> {
     )?)
 }
 
-/// Removes all other capabilities from the bounding set. Without CAP_SETPCAP the set stays as it is.
+/// Removes all capabilities except `needed` from the bounding set. Without CAP_SETPCAP the set stays as it is.
 fn limit_bounding_set(needed: CapabilitySet) -> io::Result<()> {
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|capability| !needed.contains(*capability)) {

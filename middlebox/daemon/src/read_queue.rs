@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hol_simco::{AgentId, SessionId};
 
-/// The agent of a connection. All unauthenticated connections count as one agent.
+/// The agent of a connection; `None` if it has not authenticated. All such connections count as one agent.
 pub(crate) type AgentOrAnonymous = Option<AgentId>;
 
 /// Connections that wait to be read.
 #[derive(Debug, Default)]
 pub(crate) struct ReadQueue {
-    /// Agents with waiting connections, longest waiting first.
+    /// Agents with waiting connections; the one that has waited longest comes first.
     agents: VecDeque<AgentOrAnonymous>,
     waiting_sessions: BTreeMap<AgentOrAnonymous, VecDeque<SessionId>>,
 }
 
 impl ReadQueue {
-    /// Adds a connection after the other connections of its agent.
+    /// Adds a connection behind the other waiting connections of its agent.
     pub fn push(&mut self, agent: AgentOrAnonymous, id: SessionId) {
         let waiting = self.waiting_sessions.entry(agent).or_default();
         if waiting.is_empty() {
@@ -25,7 +25,7 @@ impl ReadQueue {
         waiting.push_back(id);
     }
 
-    /// Removes and returns the next connection, and moves its agent to the end of the order; `None` if none
+    /// Removes and returns the next connection, and moves its agent to the end of the queue; `None` if no connection
     /// waits.
     pub fn next(&mut self) -> Option<SessionId> {
         let agent = self.agents.pop_front()?;

@@ -14,46 +14,45 @@ use crate::log::Level;
 use crate::metrics::Metrics;
 use crate::standby::Replicator;
 
-/// The packet filter and the journal.
+/// The packet filter and the journal, to which changes of rules are applied.
 pub(crate) struct RuleStore {
     filter: Box<dyn PacketFilter>,
     journal: Option<Journal>,
-    /// Changes that the journal has not recorded yet: ends of rules, and reversals of changes. They are recorded
-    /// before the next changes, so a rule that takes the place of an ended one is never recorded before that
-    /// end.
+    /// Changes that the journal has not recorded yet: ends of rules, and reversals of changes. They are recorded before
+    /// all further changes, so the journal never contains a new rule before the end of the rule that it replaces.
     unrecorded: Vec<Change>,
     clock: Clock,
     metrics: Metrics,
-    /// When to repair the filter, if its content may be wrong.
+    /// When to repair the packet filter, whose content may be wrong.
     repair_at: Time,
-    /// When to continue the repair; [`Time::MAX`] if it is finished.
+    /// When to continue the repair of the packet filter; [`Time::MAX`] if no repair is in progress.
     continue_at: Time,
-    /// When to check whether another program has changed the filter, if that is possible.
+    /// When to check whether another program has changed the packet filter; [`Time::MAX`] if no other program can.
     check_at: Time,
-    /// The directory in which the clock could not be stored yet.
+    /// The directory in which the clock could not be stored yet; `None` if it is stored.
     unsaved_clock: Option<PathBuf>,
-    /// When to store the clock; [`Time::MAX`] if it is stored.
+    /// When to try again to store the clock; [`Time::MAX`] if it is stored.
     save_clock_at: Time,
-    /// When to sync the journal's high-water mark.
+    /// When to sync the journal's high-water mark (the recorded end of the journal).
     mark_at: Time,
-    /// When to compact the journal again, if necessary.
+    /// When to try again to compact the journal, if necessary.
     compact_at: Time,
-    /// The standby, which gets every record.
+    /// The standby, which gets every record of the journal; `None` if none is configured.
     standby: Option<Replicator>,
-    /// [`MAX_REPEAT_TIME`](Self::MAX_REPEAT_TIME), except in tests.
+    /// The limit [`MAX_REPEAT_TIME`](Self::MAX_REPEAT_TIME), or another value in tests.
     max_repeat_time: Duration,
 }
 
-/// Why a change could not be applied.
+/// Why changes of rules could not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum RuleStoreError {
-    /// The packet filter failed, so the change is not in force.
+    /// The packet filter failed, so the changes are not in force.
     #[error("the packet filter failed: {0}")]
     Filter(#[from] FilterError),
-    /// The journal failed, so the change is not recorded.
+    /// The journal failed, so the changes are not recorded.
     #[error("journal: {0}")]
     Journal(#[from] JournalError),
-    /// The standby has not recorded the change.
+    /// The standby, which is required, has not recorded the change.
     #[error(
         "the standby has not recorded the change, which required = true in [standby] demands; start the standby, or set required = false"
     )]
@@ -61,7 +60,8 @@ pub enum RuleStoreError {
 }
 
 impl RuleStoreError {
-    /// Returns the log level: agents must not be able to fill a log with failing requests.
+    /// Returns the level at which the failure is logged. It is low for failures that agents can cause, so that they
+    /// cannot fill the log with failing requests.
     pub(crate) fn level(&self) -> Level {
         match self {
             Self::Filter(FilterError::Unsupported { .. } | FilterError::TooManyShapes(_)) => Level::Debug,
@@ -82,8 +82,8 @@ impl RuleStoreError {
         }
     }
 
-    /// Returns the refusal for the requests that caused the failure. RFC 4540 sections 4.2.3 and 8.3.2: a request
-    /// that may succeed later lacks resources.
+    /// Returns the refusal for the requests that caused the failure: for requests that may succeed later, a lack of
+    /// resources. RFC 4540 sections 4.2.3 and 8.3.2.
     fn refusal(&self) -> Refusal {
         match self {
             Self::Filter(failure) if failure.is_transient() => Refusal::NoResources,
@@ -91,27 +91,29 @@ impl RuleStoreError {
         }
     }
 
-    /// Returns true if the content of the journal is unknown, so that only a restart can continue.
+    /// Returns true if the content of the journal is unknown, so that the daemon must be restarted.
     pub(crate) fn is_final(&self) -> bool {
         matches!(self, Self::Journal(JournalError::Broken { .. }))
     }
 }
 
 impl RuleStore {
-    /// Interval between attempts to repair the filter.
+    /// Interval between attempts to repair the packet filter.
     const REPAIR_INTERVAL: Duration = Duration::from_secs(1);
-    /// Maximum number of times that a batch is repeated without the requests whose changes were rejected.
+    /// Maximum number of attempts to apply a batch again without the requests whose changes were rejected.
     const MAX_REPEATS: usize = 2;
-    /// Maximum time that rejected batches may take before the rest of their requests is refused together.
+    /// Maximum time for applying a batch again without rejected requests; after this time all its remaining requests
+    /// are refused.
     const MAX_REPEAT_TIME: Duration = Duration::from_millis(20);
-    /// Cost of a rejected batch, in units of about a nanosecond: the kernel waits for a grace period.
+    /// Cost of a batch that the packet filter rejects, in units of about a nanosecond of processor time: the kernel
+    /// waits for a grace period.
     const REJECTED_BATCH_COST: u64 = 5_000_000;
-    /// Maximum time between a change and the sync of the journal's high-water mark (the recorded end of the
-    /// journal). A turn that syncs the mark waits for the disk once more.
+    /// Maximum time between a change and the sync of the journal's high-water mark (the recorded end of the journal). A
+    /// turn that syncs the mark waits for the disk one more time.
     const MARK_DELAY: Duration = Duration::from_secs(1);
     /// Interval between attempts to compact the journal after a failure.
     const COMPACTION_RETRY: Duration = Duration::from_secs(60);
-    /// Interval between checks for changes by other programs.
+    /// Interval between checks whether other programs have changed the packet filter.
     const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
     pub fn new(clock: Clock, filter: Box<dyn PacketFilter>, journal: Option<Journal>) -> Self {
@@ -134,7 +136,7 @@ impl RuleStore {
         }
     }
 
-    /// Returns the rule store with a standby that gets every record.
+    /// Returns the rule store with a standby, which gets every record of the journal.
     pub fn with_standby(self, standby: Option<Replicator>) -> Self {
         Self { standby, ..self }
     }
@@ -144,14 +146,14 @@ impl RuleStore {
         self.standby.as_mut()
     }
 
-    /// Returns the rule store with what could not be written because the disk was full. `unrecorded` are
-    /// changes to record, and `unsaved_clock` is the directory in which to store the clock.
+    /// Returns the rule store with the writes that failed because the disk was full: `unrecorded` are changes to be
+    /// recorded, and `unsaved_clock` is the directory in which to store the clock.
     pub fn with_unrecorded_changes(self, unrecorded: Vec<Change>, unsaved_clock: Option<PathBuf>) -> Self {
         let save_clock_at = if unsaved_clock.is_some() { Time::ZERO } else { Time::MAX };
         Self { unrecorded, unsaved_clock, save_clock_at, ..self }
     }
 
-    /// Returns the rule store with this maximum time instead of [`MAX_REPEAT_TIME`](Self::MAX_REPEAT_TIME).
+    /// Returns the rule store with `max_repeat_time` instead of [`MAX_REPEAT_TIME`](Self::MAX_REPEAT_TIME).
     #[cfg(test)]
     pub fn with_max_repeat_time(self, max_repeat_time: Duration) -> Self {
         Self { max_repeat_time, ..self }
@@ -162,11 +164,11 @@ impl RuleStore {
         &self.metrics
     }
 
-    /// Applies the changes of a batch together, and returns the reasons of refusals.
+    /// Applies the changes of a batch together, and returns the errors that made it refuse requests.
     ///
-    /// If some changes are rejected, the requests that caused them are refused, and the others are applied
-    /// together. After a few attempts, or some time, or if all changes are rejected, all requests that change
-    /// anything are refused. Thus agents do not wait long for failing requests of others.
+    /// If some changes are rejected, the requests that caused them are refused, and the others are applied together. If
+    /// all changes are rejected, or after a few attempts or some time, all requests that change rules are refused. Thus
+    /// agents do not wait long because of other agents' failing requests.
     pub fn commit(&mut self, now: Time, middlebox: &mut Middlebox, batch: &mut Batch) -> Vec<RuleStoreError> {
         let mut failures: Vec<RuleStoreError> = Vec::new();
         let repeat_until = self.clock.now() + self.max_repeat_time;
@@ -201,7 +203,7 @@ impl RuleStore {
         failures
     }
 
-    /// Applies all changes, or none.
+    /// Applies all changes to the journal and to the packet filter, or none.
     fn apply(&mut self, now: Time, changes: &[Change], policy: &Policy) -> Result<(), RuleStoreError> {
         if changes.is_empty() {
             return Ok(());
@@ -227,13 +229,13 @@ impl RuleStore {
         Ok(())
     }
 
-    /// Returns true if the rule store must not record changes, for lack of a standby.
+    /// Returns true if the rule store must not record changes, because the required standby is missing.
     fn refuses_changes(&self) -> bool {
         self.journal.is_some() && self.standby.as_ref().is_some_and(Replicator::refuses)
     }
 
-    /// Applies the changes without a standby if all are ends of expired rules, which need no decision; otherwise
-    /// refuses all changes.
+    /// Applies the changes without the required standby if all are ends of expired rules, which need no decision;
+    /// otherwise refuses all changes.
     fn end_without_standby(&mut self, now: Time, changes: &[Change]) -> Result<(), RuleStoreError> {
         let is_over = |change: &Change| {
             change.after.is_none() && change.before.is_some_and(|rule| !rule.is_in_force(now))
@@ -252,7 +254,7 @@ impl RuleStore {
         }
     }
 
-    /// Records the changes, after those that are still unrecorded.
+    /// Records the changes in the journal, after those that could not be recorded before.
     fn record(&mut self, changes: &[Change], policy: &Policy) -> Result<(), RuleStoreError> {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         let name = |agent| policy.name(agent);
@@ -283,18 +285,19 @@ impl RuleStore {
         self.repair_at = self.repair_at.min(now + Self::REPAIR_INTERVAL);
     }
 
-    /// Returns when to [check](Self::check_foreign_changes), to [repair](Self::repair) or to
-    /// [continue](Self::continue_repair); [`Time::MAX`] if the filter is correct.
+    /// Returns when to [check](Self::check_foreign_changes) the packet filter, to [repair](Self::repair) it, or to
+    /// [continue](Self::continue_repair) the repair; [`Time::MAX`] if it is known to be correct.
     pub fn wake_at(&self) -> Time {
         self.repair_at.min(self.check_at).min(self.continue_at).min(self.save_clock_at).min(self.mark_at)
     }
 
-    /// Returns true if a [repair](Self::repair) is due.
+    /// Returns true if it is time to [repair](Self::repair) the packet filter.
     pub fn needs_repair(&self, now: Time) -> bool {
         self.repair_at <= now
     }
 
-    /// Checks the filter, if due; returns true if another program has changed it, which makes a repair due.
+    /// Checks the packet filter if it is time. Returns true if another program has changed it, after which it must be
+    /// repaired.
     pub fn check_foreign_changes(&mut self, now: Time) -> bool {
         if self.check_at > now {
             return false;
@@ -307,7 +310,7 @@ impl RuleStore {
         has_foreign_change
     }
 
-    /// Makes the filter contain exactly the rules of the middlebox.
+    /// Makes the packet filter contain exactly the rules of the middlebox.
     pub fn repair(&mut self, now: Time, middlebox: &Middlebox) -> Result<Corrections, RuleStoreError> {
         self.repair_at = now + Self::REPAIR_INTERVAL;
         let rules: Vec<Rule> = middlebox.rules(now).copied().collect();
@@ -317,7 +320,7 @@ impl RuleStore {
         Ok(corrections)
     }
 
-    /// Continues the repair in a small step; returns true if this step finishes the repair.
+    /// Continues the repair of the packet filter for a short time; returns true if the repair is complete.
     pub fn continue_repair(&mut self, now: Time) -> Result<bool, RuleStoreError> {
         if self.continue_at > now {
             return Ok(false);
@@ -335,7 +338,7 @@ impl RuleStore {
         Ok(false)
     }
 
-    /// Tries to store the clock, if due; returns true if it succeeds.
+    /// Tries to store the clock if it is time; returns true if it succeeds.
     pub fn save_clock(&mut self, now: Time) -> bool {
         let Some(directory) = self.unsaved_clock.as_deref().filter(|_| self.save_clock_at <= now) else {
             return false;
@@ -345,12 +348,12 @@ impl RuleStore {
         is_saved
     }
 
-    /// Returns true if the journal's high-water mark is not synced.
+    /// Returns true if the journal's high-water mark is not on the disk yet.
     pub fn needs_mark_sync(&self) -> bool {
         self.journal.as_ref().is_some_and(Journal::needs_mark_sync)
     }
 
-    /// Syncs the journal's high-water mark to the disk, if due.
+    /// Syncs the journal's high-water mark to the disk if it is time.
     pub fn sync_mark(&mut self, now: Time) -> Result<(), RuleStoreError> {
         let Some(journal) = self.journal.as_mut().filter(|_| self.mark_at <= now) else { return Ok(()) };
         let synced = journal.sync_mark();
@@ -358,8 +361,7 @@ impl RuleStore {
         Ok(synced?)
     }
 
-    /// Lets the journal drop superseded entries, if there are many. After a failure, waits before the next
-    /// attempt.
+    /// Compacts the journal if it contains many superseded entries. After a failure, waits before the next attempt.
     pub fn compact(&mut self, now: Time) -> Result<(), RuleStoreError> {
         let Some(journal) = self.journal.as_mut().filter(|_| self.compact_at <= now) else { return Ok(()) };
         let compacted = journal.compact_if_due();
@@ -370,8 +372,8 @@ impl RuleStore {
     }
 }
 
-/// Refuses the requests that change anything and for whose step `refusal_of` returns a refusal, and repeats the
-/// rest of the batch. Returns false if there are no such requests.
+/// Refuses those requests for which `refusal_of` returns a refusal and that change rules, and prepares the rest of the
+/// batch to be applied again. Returns false if there are no such requests.
 fn refuse(
     now: Time,
     middlebox: &mut Middlebox,

@@ -7,10 +7,10 @@ use hol_simco::{Owner, Reply};
 
 use crate::clock::Clock;
 
-/// Returns the recorded rules of this directory that are in force, by PID, each as the reply to PRS. Their
+/// Returns the rules in the journal of this directory that are in force, in order of PID, each as a reply to PRS. Their
 /// number is unlimited, whereas a reply to PRL has at most 8,191 rules (RFC 4540 section 8.7).
 ///
-/// A running daemon is not disturbed. Lifetimes are relative to its clock.
+/// A running daemon is not disturbed. Remaining lifetimes are computed with the daemon's clock.
 pub fn recorded_rules(state: &Path) -> Result<Vec<Reply>, JournalError> {
     let now = Clock::stored_in(state).now();
     let recorded = hol_journal::read(state)?.into_iter();

@@ -13,28 +13,28 @@ use hol_simco::{Framing, Header, Message, PAYLOAD_PROTOCOL};
 
 use crate::message_transport::{MessageTransport, ReadOutcome};
 
-/// An association, which shares its socket with the other associations of the port.
+/// An agent's association of SCTP over UDP, which shares its socket with the other associations of the port.
 #[derive(Debug)]
 pub(crate) struct SctpOverUdp {
     association: Association,
     socket: Arc<PortSocket>,
     path: UdpPath,
-    /// Messages for which the association has no room, with their streams.
+    /// Messages for which the association's send buffer has no room, with their streams.
     waiting: VecDeque<(u16, Bytes)>,
     octets: usize,
-    /// Octets that the peer has acknowledged since the last flush.
+    /// Octets that the agent has acknowledged since the last flush.
     acknowledged: usize,
-    /// True if the peer has sent part of a message longer than any request. It was passed on as an invalid
+    /// Whether the agent has sent part of a message longer than any request. The part was passed on as an invalid
     /// message.
     has_endless_message: bool,
     is_finishing: bool,
 }
 
 impl SctpOverUdp {
-    /// Maximum number of chunks and messages in memory. A peer that respects the receive window reaches the
-    /// maximum only with messages shorter than SIMCO's header.
+    /// Maximum number of chunks and messages in memory. An agent that respects the receive window reaches this number
+    /// only with messages shorter than SIMCO's header.
     const MAX_PIECES: usize = Role::Middlebox.receive_buffer() / 8;
-    /// Maximum number of octets of memory that a chunk or message needs besides its user data.
+    /// Maximum number of octets of memory that a chunk or message needs in addition to its user data.
     const PIECE_OVERHEAD: usize = 200;
 
     pub fn new(association: Association, socket: Arc<PortSocket>, path: UdpPath) -> Self {
@@ -58,7 +58,7 @@ impl SctpOverUdp {
         }
     }
 
-    /// Returns true if no further message can be read.
+    /// Returns true if no more messages can be read.
     fn is_at_end(&self) -> bool {
         self.association.end().is_some() || self.association.has_peer_closed() && !self.is_finishing
     }
@@ -109,8 +109,8 @@ impl MessageTransport for SctpOverUdp {
         self.waiting.push_back((stream as u16, octets));
     }
 
-    /// Returns the number of octets that the peer has not acknowledged. Unlike with TCP, the kernel buffers none
-    /// of them.
+    /// Returns the number of octets that the agent has not acknowledged. They are in the daemon's memory, because the
+    /// kernel does not buffer them as it does for TCP.
     fn unsent_octets(&self) -> usize {
         self.octets + self.association.unacknowledged()
     }
@@ -119,7 +119,8 @@ impl MessageTransport for SctpOverUdp {
         !self.waiting.is_empty()
     }
 
-    /// Sends as many messages as the association has room for; returns the octets acknowledged since the last flush.
+    /// Sends as many messages as the association has room for. Returns the number of octets acknowledged since the last
+    /// flush.
     fn flush(&mut self) -> io::Result<usize> {
         if self.association.has_ended() {
             return Err(self.end_error());
@@ -181,7 +182,7 @@ impl AsFd for SctpOverUdp {
 }
 
 impl Drop for SctpOverUdp {
-    /// Aborts an association that has not ended, as the kernel does when a connection with unread data is closed.
+    /// Aborts the association if it has not ended, as the kernel does when a connection with unread data is closed.
     fn drop(&mut self) {
         self.association.abort();
         self.transmit();

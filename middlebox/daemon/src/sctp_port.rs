@@ -10,40 +10,41 @@ use crate::listeners::NewConnection;
 use crate::sctp_over_udp::SctpOverUdp;
 use crate::{DaemonError, ListenAddress, Transport};
 
-/// A UDP port with its associations.
+/// A UDP port for SCTP over UDP, with its associations.
 #[derive(Debug)]
 pub(crate) struct SctpPort {
     listen: ListenAddress,
-    /// The sockets, each with a queue for some hosts.
+    /// The sockets of the port; each receives the datagrams of some hosts.
     sockets: Vec<Arc<PortSocket>>,
     port: Port<SessionId>,
     buffer: Box<[u8]>,
-    /// Number of packets without an association that may still be handled in this turn of a queue.
+    /// Number of packets without an association that may still be handled in this turn of the queue.
     strangers_left: usize,
 }
 
-/// What a datagram contained.
+/// The content of a received datagram.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// A packet of this session.
+    /// A packet for this session, and the addresses that it was sent between.
     Packet(SessionId, UdpPath, Packet),
-    /// A new association.
+    /// A packet that establishes a new association.
     Association(Box<Association>, UdpPath),
-    /// Nothing that concerns a session: the datagram was answered, invalid or not wanted.
+    /// Nothing that concerns a session: the datagram was answered already, or it was invalid or unwanted.
     None,
 }
 
 impl SctpPort {
-    /// Number of sockets of a port.
+    /// Number of sockets per port.
     pub const QUEUES: usize = PortSocket::QUEUES;
     /// Maximum number of datagrams read from a queue per turn; the others wait in the kernel.
     pub const MAX_DATAGRAMS: usize = 64;
-    /// Maximum number of packets without an association that are read from a queue per turn.
+    /// Maximum number of packets without an association that are handled per queue and turn.
     const MAX_STRANGERS: usize = 16;
-    /// Octets of the longest datagram.
+    /// Length of the longest datagram, in octets.
     const LONGEST_DATAGRAM: usize = 1 << 16;
 
-    /// Opens the ports of all these addresses that are for SCTP over UDP; protected sockets are bound to the interface.
+    /// Opens a port for each of these addresses that is for SCTP over UDP; protected sockets are bound to the
+    /// interface.
     pub fn open_all(all: &[ListenAddress], interface: Option<&str>) -> Result<Vec<Self>, DaemonError> {
         let open = |listen: &ListenAddress| {
             let interface = interface.filter(|_| listen.is_protected);
@@ -61,7 +62,7 @@ impl SctpPort {
         over_udp(all).map(open).collect()
     }
 
-    /// Returns the number of sockets that these addresses need.
+    /// Returns the number of UDP sockets that the ports of these addresses need.
     pub fn sockets_for(all: &[ListenAddress]) -> usize {
         over_udp(all).count() * Self::QUEUES
     }
@@ -76,13 +77,13 @@ impl SctpPort {
         self.sockets.iter().map(Arc::as_ref)
     }
 
-    /// Begins a turn of a queue.
+    /// Begins a turn, in which a queue is read.
     pub fn begin_turn(&mut self) {
         self.strangers_left = Self::MAX_STRANGERS;
     }
 
-    /// Reads and handles a datagram of a queue; `None` if there is none, or if this turn has handled enough
-    /// packets without an association. `accepts` is true if there is room for another association.
+    /// Reads a datagram from a queue and handles it. `None` if there is none, or if enough packets without an
+    /// association have been handled in this turn. `accepts` says whether there is room for another association.
     pub fn receive(&mut self, now: Time, queue: usize, accepts: bool) -> Option<Outcome> {
         let strangers_left = self.strangers_left.checked_sub(1)?;
         // An error belongs to an earlier datagram, or memory is short; the poller reports the socket again.
@@ -104,14 +105,14 @@ impl SctpPort {
         })
     }
 
-    /// Returns the connection of the agent at the other end of a new association.
+    /// Returns a connection for the agent at the other end of a new association.
     pub fn new_connection(&self, association: Association, path: UdpPath) -> NewConnection {
         let line = Box::new(SctpOverUdp::new(association, Arc::clone(&self.sockets[0]), path));
         NewConnection { listen: self.listen, line, peer: path.peer }
     }
 
-    /// Adds the association of a session, with the peer's SCTP port and our verification tag. Returns the session
-    /// that the new association replaces, if any.
+    /// Adds the association of a session. `peer_port` is the agent's SCTP port, `tag` the daemon's verification tag.
+    /// Returns the session that the new association replaces, if there is one.
     pub fn add(&mut self, id: SessionId, path: UdpPath, peer_port: u16, tag: u32) -> Option<SessionId> {
         self.port.add(id, path, peer_port, tag)
     }

@@ -33,144 +33,146 @@ pub struct Settings {
     pub listen_tls: Vec<SocketAddr>,
     /// The packet filter that enforces rules.
     pub filter: FilterKind,
-    /// True if data without a rule is dropped.
+    /// Whether data without a rule are dropped.
     pub firewall: bool,
-    /// The directory where rules are recorded; without it, they end with the daemon.
+    /// The directory in which rules are recorded. Without it, rules end with the daemon.
     pub state: Option<PathBuf>,
-    /// True if a rule is on the disk before its reply is sent; otherwise a crash of the machine may lose the
-    /// latest rules.
+    /// Whether a rule is on the disk before its reply is sent; otherwise the latest rules may be lost if the machine
+    /// crashes.
     pub sync: bool,
     /// The policy file. Without it, every agent with a secret has all rights; if there are no secrets either,
     /// every agent has all rights.
     pub policy: Option<PathBuf>,
-    /// The file of the agents' secrets for authentication.
+    /// The file with the agents' secrets, with which they authenticate.
     pub secrets: Option<PathBuf>,
     /// The maximum lifetime of a rule, in whole seconds.
     pub max_lifetime: Duration,
-    /// The log level.
+    /// The level of the log.
     pub log: Level,
     /// The format of the log.
     pub format: Format,
-    /// True if requests and ends of rules are logged.
+    /// Whether requests and ends of rules are logged.
     pub audit: bool,
-    /// Maximum number of these lines per agent and second, in the long run.
+    /// Maximum number of lines of the audit log per agent and second, averaged over a long time.
     pub audit_rate: u32,
     /// The HTTP address of the metrics for Prometheus.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub metrics: Option<SocketAddr>,
-    /// The TLS settings.
+    /// The settings of TLS.
     pub tls: TlsSettings,
-    /// Sockets that accept only traffic protected by WireGuard or IPsec.
+    /// The settings of sockets that accept only traffic protected by WireGuard or IPsec.
     pub protected: ProtectedSettings,
-    /// The nftables settings.
+    /// The settings of nftables.
     pub nftables: NftablesSettings,
-    /// The addresses of a NAT.
+    /// The settings of a NAT.
     pub nat: NatSettings,
-    /// Port mappings for internal hosts.
+    /// The settings of port mappings for internal hosts.
     pub pcp: PcpSettings,
-    /// The standby, which has every rule.
+    /// The settings of the standby, which has every rule.
     pub standby: StandbySettings,
-    /// Limits of the resources that agents and hosts can make the daemon use.
+    /// Limits on the resources that agents and hosts can use.
     pub limits: LimitSettings,
 }
 
-/// The packet filter that enforces rules.
+/// The kind of packet filter that enforces rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FilterKind {
-    /// No filter: rules are granted but not enforced. For measurements.
+    /// No packet filter: rules are granted but not enforced. For measurements.
     None,
-    /// nftables in the Linux kernel.
+    /// nftables in the Linux kernel, as packet filter.
     Nftables,
 }
 
-/// TLS settings. The files are PEM.
+/// Settings of TLS. The files are in PEM format.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TlsSettings {
-    /// The middlebox's certificate chain, up to an authority that agents trust.
+    /// The PEM file of the middlebox's certificate chain, up to an authority that agents trust.
     pub certificate: Option<PathBuf>,
-    /// The private key, which no other user may access.
+    /// The PEM file of the private key, which no other user may access.
     pub key: Option<PathBuf>,
-    /// The authorities that certify agents. With this file each agent needs a certificate with its name; without
-    /// it agents authenticate with their secrets.
+    /// The PEM file of the authorities that certify agents. With this file each agent needs a certificate with its
+    /// name; without it agents authenticate with their secrets.
     pub agents: Option<PathBuf>,
 }
 
-/// Sockets that accept only traffic protected by WireGuard or IPsec.
+/// Settings of the sockets that accept only traffic protected by WireGuard or IPsec.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ProtectedSettings {
-    /// The interface of these sockets. They accept no traffic from other interfaces.
+    /// The interface with the protected traffic. The sockets accept no traffic from other interfaces.
     pub interface: Option<String>,
-    /// TCP addresses on which the daemon listens.
+    /// TCP addresses on which the daemon accepts protected traffic.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// SCTP addresses on which the daemon listens.
+    /// SCTP addresses on which the daemon accepts protected traffic.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp: Vec<SocketAddr>,
-    /// UDP addresses on which the daemon listens for SCTP over UDP.
+    /// UDP addresses on which the daemon accepts protected traffic of SCTP over UDP.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen_sctp_udp: Vec<SocketAddr>,
 }
 
-/// nftables settings.
+/// Settings of nftables.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NftablesSettings {
-    /// The name of a table of the family inet. Only the daemon uses this table.
+    /// The name of a table of the family inet that only the daemon uses.
     pub table: String,
-    /// The interface to internal hosts.
+    /// The interface to internal hosts, by name.
     pub inside: Option<String>,
-    /// The interface to external hosts. Only data between `inside` and `outside` is filtered.
+    /// The interface to external hosts, by name. Only data between `inside` and `outside` are filtered.
     pub outside: Option<String>,
 }
 
-/// The addresses of a NAT; without any, the middlebox is a pure firewall.
+/// The addresses of a NAT; without addresses the middlebox is a pure firewall.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NatSettings {
-    /// Addresses that replace internal hosts.
+    /// Addresses that represent internal hosts to external ones.
     pub outside: Vec<IpAddr>,
-    /// Addresses that replace external hosts, for twice NAT.
+    /// Addresses that represent external hosts to internal ones, for twice NAT.
     pub inside: Vec<IpAddr>,
-    /// The first and the last port that rules get at these addresses. Without this setting these are 1024 and
-    /// 65535, or the ports above `masquerade_ports` if the latter are used.
+    /// The first and the last port that rules can get at the NAT's addresses. Default: 1024 and 65535, or the ports
+    /// above `masquerade_ports` if those are used.
     pub ports: Option<(u16, u16)>,
-    /// Internal hosts that may open flows to the outside without a rule. The NAT replaces their source address by
-    /// the first address of `outside` with the same IP version.
+    /// Internal hosts that may open flows to the outside without a rule. The NAT replaces their source address with the
+    /// first address of `outside` that has the same IP version.
     #[serde(deserialize_with = "prefixes")]
     pub masquerade: Vec<Prefix>,
-    /// The first and the last source port of flows that `masquerade` or `hairpin` translates. Rules do not get them.
+    /// The first and the last source port for flows that `masquerade` or `hairpin` translates; rules never get these
+    /// ports.
     pub masquerade_ports: (u16, u16),
-    /// True if internal hosts reach each other at addresses of `outside`.
+    /// Whether internal hosts can reach each other at addresses of `outside`.
     pub hairpin: bool,
 }
 
-/// Port mappings by PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
+/// Port mappings with PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PcpSettings {
-    /// Addresses of the inside interface to which hosts send requests.
+    /// Addresses of the inside interface to which hosts send requests for mappings.
     #[serde(deserialize_with = "socket_addresses")]
     pub listen: Vec<SocketAddr>,
-    /// Maximum number of mappings per host.
+    /// Maximum number of port mappings per host.
     pub mappings: usize,
 }
 
-/// The listener for the standby, which has every rule on its disk before an agent gets its reply.
+/// Settings of the connection to the standby, which has every rule on its disk before an agent gets the reply.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StandbySettings {
-    /// The TCP address, with TLS as in `[tls]`; without it there is no standby.
+    /// The TCP address on which the daemon waits for the standby, with TLS as in `[tls]`. Without it there is no
+    /// standby.
     #[serde(deserialize_with = "maybe_socket_address")]
     pub listen: Option<SocketAddr>,
-    /// The DNS name in the standby's certificate.
+    /// The DNS name that the standby's certificate must contain.
     #[serde(rename = "name")]
     pub certificate_name: String,
-    /// How long a reply waits for the standby; after that the standby counts as lost.
+    /// How long a reply waits for the standby, which afterwards counts as lost.
     pub patience: Duration,
-    /// True if requests that change rules are refused unless a standby has every rule.
+    /// Whether requests that change rules are refused unless a standby has every rule.
     pub required: bool,
 }
 
@@ -191,7 +193,7 @@ impl Default for PcpSettings {
     }
 }
 
-/// Limits of the resources that agents and hosts can make the daemon use.
+/// Limits on the resources that agents and hosts can use.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
@@ -199,14 +201,14 @@ pub struct LimitSettings {
     pub connections: usize,
     /// Maximum number of rules.
     pub rules: usize,
-    /// Maximum number of elements of all rules in the packet filter.
+    /// Maximum number of elements in the packet filter, over all rules.
     pub elements: usize,
     /// Maximum number of octets queued for an agent that does not read.
     #[serde(rename = "agent-backlog", alias = "output")]
     pub agent_backlog: ByteCount,
     /// Maximum number of octets queued for all agents together.
     pub backlog: ByteCount,
-    /// Maximum time for which an agent may read none of its queued octets.
+    /// Maximum time for which an agent may leave its queued octets unread.
     pub patience: Duration,
 }
 
@@ -256,12 +258,12 @@ impl Default for NatSettings {
 }
 
 impl NatSettings {
-    /// Returns true if flows are translated without a rule.
+    /// Returns true if the NAT translates flows of some hosts without a rule.
     pub(crate) fn masquerades(&self) -> bool {
         self.hairpin || !self.masquerade.is_empty()
     }
 
-    /// Returns the ports that rules get.
+    /// Returns the range of ports that rules can get.
     pub(crate) fn pool_ports(&self) -> RangeInclusive<u16> {
         let first = if self.masquerades() { self.masquerade_ports.1.saturating_add(1) } else { 1024 };
         let (first, last) = self.ports.unwrap_or((first, u16::MAX));
@@ -279,7 +281,7 @@ impl Default for LimitSettings {
 }
 
 impl Settings {
-    /// Reads the settings from a file.
+    /// Reads the settings from a TOML file.
     pub fn read(path: &Path) -> Result<Self, SetupError> {
         let mut settings: Self =
             toml::from_str(&read(path)?).map_err(|error| SetupError::syntax_error(path, &error))?;
@@ -293,7 +295,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Returns the names of the settings that differ and take effect only after a restart.
+    /// Returns the names of the settings that differ from `other` and take effect only after a restart.
     pub fn settings_needing_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             listen,
@@ -344,7 +346,7 @@ impl Settings {
         differ.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
 
-    /// Returns every socket to open.
+    /// Returns the addresses of all sockets for agents.
     pub fn sockets(&self) -> Vec<ListenAddress> {
         let ProtectedSettings { listen, listen_sctp, listen_sctp_udp, .. } = &self.protected;
         let all = [

@@ -45,174 +45,175 @@ pub enum SetupError {
     /// A file cannot be read.
     #[error("{}: {source}", .path.display())]
     Unreadable {
-        /// The file.
+        /// The file that cannot be read.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The file is not TOML, or has unknown keys.
     #[error("{}: {problem}", .path.display())]
     Syntax {
-        /// The file.
+        /// The file with invalid settings.
         path: PathBuf,
-        /// The position and the problem.
+        /// The problem and its position in the file.
         problem: String,
     },
-    /// The file is not a policy.
+    /// The file is not a valid policy.
     #[error("{}: {source}", .path.display())]
     Policy {
-        /// The file.
+        /// The file with the policy.
         path: PathBuf,
-        /// The problem.
+        /// What is wrong with the policy.
         source: PolicyError,
     },
-    /// The file of secrets is invalid.
+    /// The file of agents' secrets is invalid.
     #[error("{}: {source}", .path.display())]
     Secrets {
-        /// The file.
+        /// The file with the secrets.
         path: PathBuf,
-        /// The problem.
+        /// What is wrong with the secrets.
         source: SecretError,
     },
-    /// Other users can access the secrets.
+    /// The file of secrets cannot be read, or other users can access it.
     #[error(transparent)]
     SecretFile(#[from] SecretFileError),
-    /// Certificates or keys are unusable.
+    /// A certificate or key cannot be used.
     #[error("[tls]: {0}")]
     Certificate(#[from] CertificateError),
-    /// TLS needs a certificate and a key.
+    /// TLS is used, but a certificate or a key is missing.
     #[error("[tls]: listen-tls needs `certificate` and `key`, two PEM files")]
     NoCertificate,
-    /// The certificates of agents cannot be checked.
+    /// The certificates of the authorities cannot be used to check those of agents.
     #[error("[tls] agents: {}: {problem}", .path.display())]
     Authorities {
-        /// The file.
+        /// The file of the authorities.
         path: PathBuf,
-        /// The problem.
+        /// Why the certificates cannot be used.
         problem: VerifierBuilderError,
     },
-    /// Certificates name agents, but without a policy no agent has rights.
+    /// Agents have certificates, but without a policy no certificate gives any rights.
     #[error(
         "[tls] agents: without a policy no certificate has rights; set policy = FILE, with a table [agents.NAME] for each name in a certificate"
     )]
     NamesWithoutPolicy,
-    /// Without an interface, all traffic would count as protected.
+    /// Protected addresses are set without an interface, so all traffic would count as protected.
     #[error(
         "[protected]: set interface = \"NAME\", the WireGuard or IPsec interface that has these addresses"
     )]
     NoProtectedInterface,
-    /// No host could request a port mapping.
+    /// Port mapping is enabled, but no host may request a mapping.
     #[error(
         "[pcp]: no host may request a mapping, because no agent of the policy has `hosts`; add hosts = [\"192.168.1.0/24\"] to one"
     )]
     NoHosts,
-    /// Port mappings do not work with a twice NAT.
+    /// Port mapping is enabled together with twice NAT, which is not possible.
     #[error(
         "[pcp]: port mappings do not work with a twice NAT; remove `inside` from [nat], or `listen` from [pcp]"
     )]
     MappingsWithTwiceNat,
-    /// The settings of the middlebox are contradictory.
+    /// The settings of the middlebox contradict each other.
     #[error("{0} (settings `firewall` and [nat])")]
     Middlebox(#[from] ConfigError),
-    /// The settings of the packet filter are invalid.
+    /// The settings of the packet filter are not valid.
     #[error("[nftables]: {0}")]
     Filter(#[from] hol_filter::ConfigError),
-    /// Only one interface is set, or both are the same.
+    /// Only one of the interfaces is set, or both are the same.
     #[error(
         "[nftables]: only one of `inside` and `outside` is set, or both name the same interface; set two interfaces, or neither to filter all forwarded packets"
     )]
     OneInterface,
-    /// Masquerading needs both interfaces.
+    /// Masquerading is enabled without both interfaces.
     #[error("[nat] masquerade and hairpin need the two interfaces; set `inside` and `outside` in [nftables]")]
     MasqueradeWithoutInterfaces,
-    /// No outside address can represent these hosts.
+    /// Masquerading includes hosts of an IP version that no outside address has.
     #[error(
         "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or remove {0} from `masquerade`"
     )]
     MasqueradeWithoutAddress(IpAddr),
-    /// A masqueraded flow could get the port of a rule.
+    /// The ports for masquerading overlap those of rules.
     #[error(
         "[nat] masquerade-ports: {} to {} is empty or overlaps `ports`, {} to {}, which are assigned to rules; set both to ranges \
          that do not overlap",
         .ports.start(), .ports.end(), .pool.start(), .pool.end()
     )]
     MasqueradePorts {
-        /// The ports of masqueraded flows.
+        /// The ports for masqueraded flows.
         ports: RangeInclusive<u16>,
-        /// The ports of rules.
+        /// The ports for rules.
         pool: RangeInclusive<u16>,
     },
-    /// The standby could not be authenticated, or there is nothing to copy.
+    /// A standby is configured, but it could not be authenticated, or there is no journal to copy.
     #[error(
         "[standby]: a standby needs a journal with sync, and TLS; set state = DIR, name in [standby] (the name in the standby's \
          certificate), and certificate, key and agents in [tls]"
     )]
     IncompleteStandby,
-    /// Any host could open the firewall.
+    /// Any host could change all rules: the socket is reachable from other hosts, and there are neither a policy nor
+    /// secrets.
     #[error(
         "{0} is reachable from other hosts, and without policy and secrets any host could change all rules; set policy = FILE, secrets = FILE, or both"
     )]
     OpenToAll(SocketAddr),
-    /// No agent could open a session: all must authenticate, but there are no secrets.
+    /// No agent could open a session, because all must authenticate but there are no secrets.
     #[error("{}: agents must authenticate, but there are no secrets; set secrets = FILE, or `anonymous` in the policy", .0.display())]
     NoAuthentication(PathBuf),
-    /// No agent could open a session: without a policy each agent needs a secret, and the file contains none.
+    /// No agent could open a session, because without a policy each agent needs a secret, and the file contains none.
     #[error("{}: the file contains no secret; add a line NAME = \"SECRET\" for each agent", .0.display())]
     NoSecrets(PathBuf),
-    /// No agent could open a session: no agent of the policy has a secret.
+    /// No agent could open a session, because no agent of the policy has a secret.
     #[error("{}: none of these agents has a secret in {}; add a line NAME = \"SECRET\" there, or set `anonymous`", .policy.display(), .secrets.display())]
     NoAgentHasSecret {
-        /// The file that names the agents.
+        /// The file of the policy, which names the agents.
         policy: PathBuf,
-        /// The file of the secrets.
+        /// The file with the secrets.
         secrets: PathBuf,
     },
-    /// The clock of recorded rules cannot be stored.
+    /// The clock of the recorded rules cannot be stored.
     #[error("{}: {source}; make the directory of rules writable", .path.display())]
     Clock {
-        /// The file.
+        /// The file for the clock.
         path: PathBuf,
-        /// The system's error.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The configured number of connections would exceed the limit of open files.
+    /// The configured number of connections exceeds the limit of open files.
     #[error(
         "[limits] connections = {connections} is too many, because this process may open only {files} files; raise the limit (systemd: \
          LimitNOFILE={needed}, a shell: ulimit -n {needed}), or set connections = {max}"
     )]
     TooFewFiles {
-        /// Configured connections.
+        /// The configured number of connections.
         connections: usize,
-        /// Files that may be open.
+        /// The number of files that this process may open.
         files: u64,
-        /// Files needed.
+        /// The number of files that the connections would need.
         needed: u64,
-        /// Maximum number of connections under this limit.
+        /// The maximum number of connections with this limit of open files.
         max: u64,
     },
-    /// A limit is too small to work.
+    /// A limit is too low for the daemon to work.
     #[error("{key} must be at least {min}")]
     BelowMinimum {
-        /// The setting.
+        /// The key of the setting.
         key: &'static str,
-        /// The minimum of the setting.
+        /// The minimum of the setting, or the setting that determines it.
         min: &'static str,
     },
-    /// A limit has no effect, because another limit is smaller.
+    /// A limit is too high to have an effect, because another limit is lower.
     #[error("{key} must be at most {max}")]
     AboveMaximum {
-        /// The setting.
+        /// The key of the setting.
         key: &'static str,
-        /// The maximum of the setting.
+        /// The maximum of the setting, or the setting that determines it.
         max: &'static str,
     },
-    /// There is no socket for agents.
+    /// No socket for agents is configured.
     #[error("listen: no addresses; add one, as in listen = [\"127.0.0.1:7626\"]")]
     NoListener,
 }
 
 impl SetupError {
-    /// Returns true if free space on the disk resolves the error.
+    /// Returns true if the error can be resolved by freeing space on the disk.
     pub(crate) fn is_disk_full(&self) -> bool {
         matches!(self, Self::Clock { source, .. } if is_disk_full(source))
     }
@@ -224,12 +225,12 @@ impl SetupError {
     }
 }
 
-/// The content of a directory of rules, and what could not be written to it.
+/// The rules restored from a directory, and what could not be written to the directory.
 struct RestoredState {
     journal: Journal,
-    /// Ends of rules that could not be recorded.
+    /// Ends of rules that could not be recorded in the journal.
     unrecorded: Vec<Change>,
-    /// The directory, if the clock could not be stored there.
+    /// The directory in which the clock could not be stored; `None` if it was stored.
     unsaved_clock: Option<PathBuf>,
 }
 
@@ -287,7 +288,7 @@ impl Settings {
         ))
     }
 
-    /// Reads the policy and the authentication from their files.
+    /// Reads the policy and the secrets from their files.
     pub(crate) fn read_policy_and_authentication(
         &self,
     ) -> Result<(Policy, Box<dyn Authentication>), SetupError> {
@@ -301,7 +302,7 @@ impl Settings {
         })
     }
 
-    /// Opens all files and sockets.
+    /// Opens all files and sockets, and returns the daemon.
     pub fn open(&self, log: Log) -> Result<Daemon, DaemonError> {
         let mut log = log.with_format(self.format);
         let mut middlebox = self.middlebox()?;
@@ -367,14 +368,14 @@ impl Settings {
         Ok(daemon)
     }
 
-    /// Removes the table of the packet filter with all its rules, for a daemon that will not run again.
-    /// Recorded rules stay.
+    /// Removes the packet filter's table with all its rules, if the daemon will not run again. The journal keeps its
+    /// rules.
     pub fn clear(&self) -> Result<(), DaemonError> {
         let filter = Nftables::open(self.nftables()?).map_err(RuleStoreError::from)?;
         Ok(filter.remove().map_err(RuleStoreError::from)?)
     }
 
-    /// Returns the TLS configuration, if TLS is used.
+    /// Returns the TLS configuration; `None` without TLS.
     pub(crate) fn tls(&self) -> Result<Option<Arc<ServerConfig>>, SetupError> {
         let TlsSettings { certificate, key, agents } = &self.tls;
         if self.listen_tls.is_empty() && certificate.is_none() && key.is_none() {
@@ -434,7 +435,7 @@ impl Settings {
         if is_unused || is_possible && is_secure { Ok(()) } else { Err(SetupError::IncompleteStandby) }
     }
 
-    /// Listens for the standby, if one is configured.
+    /// Opens the socket for the standby; `None` if no standby is configured.
     fn open_replicator(&self, clock: Clock) -> Result<Option<Replicator>, DaemonError> {
         let StandbySettings { listen: Some(at), certificate_name: name, patience, required } = &self.standby
         else {
@@ -462,8 +463,8 @@ impl Settings {
         Limits { connections, agent_backlog, backlog, patience: self.limits.patience }
     }
 
-    /// Restores the recorded rules. A rule that the current settings do not permit ends. A full disk does not prevent
-    /// the start: changes that cannot be written now are written later.
+    /// Restores the rules of the journal. Rules that the current settings do not permit end. The daemon starts even if
+    /// the disk is full: changes that cannot be written now are written later.
     fn restore(
         &self,
         directory: &Path,
@@ -520,8 +521,8 @@ impl Settings {
         Ok(RestoredState { journal, unrecorded, unsaved_clock })
     }
 
-    /// Warns of missing interfaces. An interface may appear later, but if its name is misspelt, a firewall passes all
-    /// packets.
+    /// Logs a warning for each interface that does not exist. It may appear later, but if its name is misspelt, a
+    /// firewall lets all packets pass.
     fn warn_of_missing_interfaces(&self, clock: Clock, log: &mut Log) {
         let NftablesSettings { inside, outside, .. } = &self.nftables;
         // /sys/class/net may be that of another network namespace.
@@ -611,8 +612,8 @@ impl Settings {
         }
     }
 
-    /// Reads the policy. Without a policy every agent with a secret has all rights; without secrets every agent has
-    /// them.
+    /// Reads the policy. Without a policy file, every agent with a secret has all rights; if there are no secrets
+    /// either, every agent has all rights.
     fn read_policy(&self, secrets: Option<&SharedSecrets>) -> Result<Policy, SetupError> {
         let (path, policy) = match (&self.policy, &self.secrets, secrets) {
             (Some(path), ..) => (path, Policy::parse(&read(path)?)),
@@ -633,7 +634,7 @@ impl Settings {
         secrets.map(Some).map_err(|source| SetupError::Secrets { path: path.clone(), source })
     }
 
-    /// Rejects a policy under which no agent could open a session.
+    /// Returns an error for a policy under which no agent could open a session.
     fn check_agents(&self, policy: &Policy, secrets: Option<&SharedSecrets>) -> Result<(), SetupError> {
         let is_known = |name| secrets.is_some_and(|secrets| secrets.knows(name));
         // A certificate with the name of an agent authenticates it.
@@ -679,7 +680,7 @@ impl Settings {
 mod tests {
     use super::*;
 
-    /// RFC 4540 section 4.3.3 defines IIV and EIV.
+    /// A NAT supports the IP versions of its addresses, as IIV and EIV show (RFC 4540 section 4.3.3).
     #[test]
     fn a_nat_without_firewall_serves_the_versions_of_its_addresses() {
         let flags = |firewall, outside: &[&str]| {

@@ -6,18 +6,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// A file that is readable when one of its signals has arrived. Create it before any thread, because threads
-/// inherit the signal mask.
+/// A file descriptor that is readable when one of its signals has arrived. It must be created before any thread,
+/// because threads inherit the signal mask.
 #[derive(Debug)]
 pub struct Signals(SignalFd);
 
 impl Signals {
-    /// Creates the file for SIGTERM and SIGINT, which stop the daemon.
+    /// Creates the file descriptor for SIGTERM and SIGINT, which stop the daemon.
     pub fn for_stop() -> io::Result<Self> {
         Self::catch([Signal::SIGTERM, Signal::SIGINT])
     }
 
-    /// Creates the file for SIGHUP, which reloads policy and secrets.
+    /// Creates the file descriptor for SIGHUP, which makes the daemon reload policy and secrets.
     pub fn for_reload() -> io::Result<Self> {
         Self::catch([Signal::SIGHUP])
     }
@@ -28,7 +28,7 @@ impl Signals {
         Ok(Self(SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
     }
 
-    /// Reads the pending signals, after which the file is no longer readable.
+    /// Reads the pending signals; afterwards the file descriptor is no longer readable.
     pub(crate) fn take(&mut self) -> io::Result<()> {
         while self.0.read_signal()?.is_some() {}
         Ok(())

@@ -9,18 +9,19 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use hol_base::{Duration, Time};
 
-/// The service manager, if there is one.
+/// The connection to the service manager (systemd), if it has started this process.
 #[derive(Debug)]
 pub(crate) struct ServiceManager {
     socket: Option<UnixDatagram>,
-    /// How long the daemon may be silent before it is considered dead.
+    /// Time without a sign of life after which the service manager considers the daemon dead; `None` without a
+    /// watchdog.
     watchdog: Option<Duration>,
-    /// When to send the next sign of life.
+    /// When to send the next sign of life to the service manager.
     alive_at: Time,
 }
 
 impl ServiceManager {
-    /// Returns the manager that started this process.
+    /// Returns the service manager that started this process, according to the environment.
     pub fn from_environment() -> io::Result<Self> {
         let is_ours = env::var("WATCHDOG_PID").map_or(true, |pid| pid == std::process::id().to_string());
         let micros = env::var("WATCHDOG_USEC").ok().and_then(|micros| micros.parse().ok());
@@ -28,7 +29,7 @@ impl ServiceManager {
         Self::connect(env::var_os("NOTIFY_SOCKET").as_deref(), watchdog)
     }
 
-    /// Returns the manager behind this socket; a name that starts with @ is in the abstract namespace.
+    /// Returns the service manager that listens at this socket; a name that starts with @ is in the abstract namespace.
     fn connect(socket: Option<&OsStr>, watchdog: Option<Duration>) -> io::Result<Self> {
         let connect = |name: &OsStr| {
             let address = match name.as_bytes() {
@@ -44,17 +45,17 @@ impl ServiceManager {
         Ok(Self { socket: socket.transpose()?, watchdog, alive_at: Time::ZERO })
     }
 
-    /// Reports that agents can connect.
+    /// Reports to the service manager that agents can connect.
     pub fn report_ready(&self) {
         self.notify("READY=1");
     }
 
-    /// Reports that the daemon stops as requested.
+    /// Reports to the service manager that the daemon stops as requested.
     pub fn report_stopping(&self) {
         self.notify("STOPPING=1");
     }
 
-    /// Reports that the event loop runs. A turn must take less than half of the watchdog's time.
+    /// Reports to the service manager that the event loop runs. A turn must take less than half of the watchdog's time.
     pub fn report_alive(&mut self, now: Time) {
         if let Some(watchdog) = self.watchdog
             && self.alive_at <= now
@@ -64,12 +65,13 @@ impl ServiceManager {
         }
     }
 
-    /// Returns when to report next; [`Time::MAX`] without a watchdog.
+    /// Returns when to send the next sign of life; [`Time::MAX`] without a watchdog.
     pub fn wake_at(&self) -> Time {
         if self.watchdog.is_some() { self.alive_at } else { Time::MAX }
     }
 
-    /// Sends a state. Errors are ignored: a manager that does not read must not stop the service.
+    /// Sends a state to the service manager. Errors are ignored, because a manager that does not read must not stop the
+    /// daemon.
     fn notify(&self, state: &str) {
         if let Some(socket) = &self.socket {
             let _ = socket.send(state.as_bytes());
@@ -81,7 +83,7 @@ impl ServiceManager {
 mod tests {
     use super::*;
 
-    /// Returns what the manager has received so far.
+    /// Returns the states that the service manager has received so far.
     fn received(socket: &UnixDatagram) -> Vec<String> {
         socket.set_nonblocking(true).unwrap();
         let mut buffer = [0; 64];

@@ -25,8 +25,8 @@ impl Tcp {
     }
 }
 
-/// Sets the options of a socket. Replies to pipelined requests are not delayed, and vanished agents are
-/// detected after four minutes; the kernel's default is more than two hours.
+/// Sets the options of a socket: replies to pipelined requests are not delayed, and agents that have vanished are
+/// detected after four minutes, instead of more than two hours as by default.
 pub(crate) fn set_socket_options(socket: &Socket) -> io::Result<()> {
     let seconds = std::time::Duration::from_secs;
     socket.set_tcp_nodelay(true)?;

@@ -21,21 +21,22 @@ pub(crate) struct Tls {
     socket: Socket,
     session: ServerConnection,
     outbox: Outbox,
-    /// Number of octets of the outbox in the record that is being sent.
+    /// Number of octets of the outbox that are in the record being sent.
     octets_in_record: usize,
-    /// Decrypted octets that have not been returned yet.
+    /// Number of decrypted octets that have not been returned yet.
     decrypted: usize,
-    /// True if the agent's names have been returned.
+    /// Whether the names in the agent's certificate have been returned.
     has_reported_names: bool,
 }
 
 impl Tls {
-    /// Cost of a handshake step, in units of about a nanosecond: a signature and two verifications of ECDSA,
-    /// or one of RSA, and the key exchange.
+    /// Cost of a handshake step, in units of about a nanosecond of processor time: the key exchange, and either a
+    /// signature and two verifications with ECDSA, or one operation with RSA.
     const HANDSHAKE_STEP_COST: u64 = 1_000_000;
-    /// Cost of an octet of a record without content: such a record may have only 22 octets, and request new keys.
+    /// Cost per octet of a record without content, in units of about a nanosecond of processor time. Such a record may
+    /// have only 22 octets, and yet request new keys.
     const EMPTY_OCTET: u64 = 200;
-    /// Maximum number of octets in a record. RFC 8446 section 5.1.
+    /// Maximum number of octets of content in a record. RFC 8446 section 5.1.
     const RECORD_OCTETS: usize = 1 << 14;
 
     pub fn new(socket: Socket, config: Arc<ServerConfig>) -> io::Result<Self> {
@@ -51,7 +52,8 @@ impl Tls {
         })
     }
 
-    /// Reads octets from the socket and decrypts complete records; `None` if decrypted octets can be read.
+    /// Reads octets from the socket and decrypts complete records. Returns the result of the read; `None` if there are
+    /// decrypted octets to return.
     fn decrypt(&mut self) -> io::Result<Option<ReadOutcome>> {
         let was_handshaking = self.session.is_handshaking();
         let taken = match self.session.read_tls(&mut self.socket) {
@@ -74,7 +76,7 @@ impl Tls {
         Ok((self.decrypted == 0).then_some(ReadOutcome::Work(Self::EMPTY_OCTET * taken as u64)))
     }
 
-    /// Sends encrypted records; returns false if the kernel does not take all.
+    /// Sends encrypted records; returns false if the kernel does not accept all of them.
     fn send_records(&mut self) -> io::Result<bool> {
         while self.session.wants_write() {
             match self.session.write_tls(&mut self.socket) {
@@ -87,7 +89,7 @@ impl Tls {
     }
 }
 
-/// Returns the DNS names in the authenticated certificate of the peer; `None` if the peer has no certificate.
+/// Returns the DNS names in the peer's authenticated certificate; `None` if the peer has no certificate.
 pub(crate) fn peer_dns_names(session: &ServerConnection) -> Option<Vec<String>> {
     let certificate = session.peer_certificates()?.first()?;
     let parsed = webpki::EndEntityCert::try_from(certificate).ok();
@@ -137,7 +139,8 @@ impl MessageTransport for Tls {
         self.unsent_octets() > 0 || self.session.wants_write()
     }
 
-    /// Sends one record at a time, so that at most one record is stored in addition to the messages.
+    /// Sends the queued messages, one record at a time, so that at most one record is in memory in addition to the
+    /// messages.
     fn flush(&mut self) -> io::Result<usize> {
         let before = self.unsent_octets();
         while self.send_records()? {

@@ -6,19 +6,20 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use hol_simco::SessionId;
 
-/// Connections by source, each with its arrival number.
+/// The connections that have not authenticated, by source; each has a number by order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct UnauthenticatedConnections {
     arrivals: BTreeMap<SessionId, (Source, u64)>,
     sources: BTreeMap<Source, BTreeMap<u64, SessionId>>,
-    /// Sources by their number of connections; among equal ones, the source with the oldest connection is
-    /// last.
+    /// The sources in the order of their number of connections. Of sources with equally many, that with the oldest
+    /// connection is last.
     ranks: BTreeSet<(usize, Reverse<u64>, Source)>,
-    /// The number of arrivals so far.
+    /// The number of connections that have arrived so far.
     count: u64,
 }
 
-/// The source of a connection: an IPv4 address, or an IPv6 network of 64 bits, which a single host may have.
+/// The source of a connection: an IPv4 address, or an IPv6 network with a prefix of 64 bits, because a single host may
+/// have such a network.
 type Source = IpAddr;
 
 fn source_of(address: IpAddr) -> Source {
@@ -55,7 +56,7 @@ impl UnauthenticatedConnections {
         self.arrivals.len()
     }
 
-    /// Returns the connection to close in favour of a new one: the oldest connection of the source with the most
+    /// Returns the connection to be closed in favour of a new one: the oldest connection of the source with the most
     /// connections.
     pub fn next_to_displace(&self) -> Option<SessionId> {
         let (_, _, source) = self.ranks.last()?;

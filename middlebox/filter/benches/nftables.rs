@@ -17,10 +17,10 @@ use nix::sched::{CloneFlags, unshare};
 
 const UDP: u8 = 17;
 const NOW: Time = Time::from_nanos(1_700_000_000_000_000_000);
-/// Rules in force while others are added and removed.
+/// Number of rules in force while others are added and removed.
 const EXISTING_RULES: u32 = 10_000;
 
-/// Adds the `n`th pinhole for RTP, for a minute.
+/// Returns the change that adds the `n`th pinhole for RTP, with a lifetime of a minute.
 fn begin(n: u32) -> Change {
     let host = |net: u32| format!("{net}.{}.{}.1:5004", n >> 8 & 255, n & 255).parse().unwrap();
     let action = Action::Enable {
@@ -34,7 +34,7 @@ fn begin(n: u32) -> Change {
     Change { before: None, after: Some(Rule { pid: Pid(n), owner: AgentId::NOBODY, expires, action }) }
 }
 
-/// Returns the same change as a script for `nft -f`.
+/// Returns the same changes as a script for `nft -f`, to compare with.
 fn script(command: &str, rules: std::ops::Range<u32>) -> String {
     let mut script = format!("{command} element inet simco inbound4_proto_saddr_sport_daddr_dport {{ ");
     let timeout = if command == "add" { " timeout 1h" } else { "" };
@@ -85,7 +85,7 @@ fn rules(c: &mut Criterion) {
     }
 }
 
-/// Measures the memory of a million elements, in this process and in the kernel.
+/// Measures the memory that a million elements need in this process and in the kernel.
 fn million_rules(c: &mut Criterion) {
     const RULES: u32 = 1_000_000;
     const BATCH: u32 = 1000;
@@ -107,7 +107,7 @@ fn million_rules(c: &mut Criterion) {
     });
 }
 
-/// Returns a filter in a new network namespace.
+/// Opens a filter in a new network namespace; `None` if that is not permitted.
 fn filter() -> Option<Nftables> {
     if let Err(error) = unshare(CloneFlags::CLONE_NEWNET) {
         eprintln!("skipped: no network namespace: {error}");

@@ -13,31 +13,32 @@ pub struct Config {
     default_policy: DefaultPolicy,
     pool: Pool,
     masquerade: Masquerade,
-    /// Whether the table belongs to this process, so that no other program can change it (Linux 6.9).
+    /// Whether the table belongs to this process, so that no other program can change it (since Linux 6.9).
     is_protected: bool,
 }
 
-/// The flows that a NAT translates although no rule covers them. Needs [`Interfaces`].
+/// The flows that a NAT translates although no rule covers them. [`Interfaces`] must be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masquerade {
     /// Internal hosts that may open flows to the outside without a rule.
     pub hosts: Vec<Prefix>,
-    /// True if internal hosts reach each other by their outside addresses. RFC 4787, REQ-9.
+    /// Whether internal hosts can reach each other at their outside addresses. RFC 4787, REQ-9.
     pub hairpin: bool,
-    /// The addresses that represent these hosts: the first of each IP version.
+    /// The addresses that represent the hosts to the outside: the first one of each IP version.
     pub addresses: Vec<IpAddr>,
-    /// Source ports of these flows. They must not overlap the [pool's ports](Pool::ports), because the kernel
-    /// knows which ports connections use, but not which ones rules reserve.
+    /// Source ports for these flows. They must not overlap the [pool's ports](Pool::ports), because the kernel knows
+    /// which ports connections use, but not which ports rules reserve.
     pub ports: RangeInclusive<u16>,
 }
 
-/// The addresses of a NAT. New UDP datagrams to these addresses and ports that match no rule are dropped, and do
-/// not reach the middlebox itself.
+/// The addresses of a NAT. The first UDP datagrams of flows to these addresses and ports are dropped if they match no
+/// rule; they do not reach the middlebox itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    /// The addresses that rules get as A2 and A1.
+    /// The addresses that rules can get: the address of the middlebox for external hosts (A2) and for internal hosts
+    /// (A1).
     pub addresses: Vec<IpAddr>,
-    /// The ports of each address.
+    /// The range of ports at each address.
     pub ports: RangeInclusive<u16>,
 }
 
@@ -50,32 +51,32 @@ pub struct Interfaces {
     pub outside: String,
 }
 
-/// The treatment of forwarded packets without a rule.
+/// What happens to forwarded packets without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DefaultPolicy {
-    /// Packets without a rule are dropped: a firewall.
+    /// Packets without a rule are dropped, as a firewall does.
     #[default]
     Drop,
-    /// Packets without a rule pass: a NAT without a firewall. Only connections translated by a rule end with
-    /// the rule.
+    /// Packets without a rule pass, as in a NAT without a firewall. Connections end with their rule only if the rule
+    /// translates them.
     Accept,
 }
 
 /// Why a [`Config`] is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// nftables would reject the name, or `nft` could not parse it.
+    /// The name is not valid for a table: nftables would reject it, or `nft` could not parse it.
     #[error(
         "`{0}` is not a valid table name; use a letter, then letters, digits and `_`, at most 64 characters"
     )]
     Table(String),
-    /// The name is not valid for an interface in the kernel.
+    /// The name is not valid for an interface.
     #[error("`{0}` is not a valid interface name; `ip link` lists the interfaces")]
     Interface(String),
 }
 
 impl Config {
-    /// Returns the default: table `inet simco`, all interfaces, drop without a rule.
+    /// Returns the default configuration: table `inet simco`, all interfaces, and packets without a rule are dropped.
     pub fn new() -> Self {
         Self {
             table: "simco".into(),
@@ -87,7 +88,7 @@ impl Config {
         }
     }
 
-    /// Sets the name of the table, of the family `inet`.
+    /// Sets the name of the table; its family is `inet`.
     pub fn with_table(self, table: &str) -> Result<Self, ConfigError> {
         let is_name = table.len() <= 64
             && table.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -95,7 +96,7 @@ impl Config {
         if is_name { Ok(Self { table: table.into(), ..self }) } else { Err(ConfigError::Table(table.into())) }
     }
 
-    /// Limits filtering to data between these interfaces.
+    /// Filters only data between these interfaces.
     pub fn with_interfaces(self, interfaces: Interfaces) -> Result<Self, ConfigError> {
         for name in [&interfaces.inside, &interfaces.outside] {
             // linux/if.h: IFNAMSIZ is 16, with the zero at the end.
@@ -106,22 +107,22 @@ impl Config {
         Ok(Self { interfaces: Some(interfaces), ..self })
     }
 
-    /// Sets the treatment of packets without a rule.
+    /// Sets what happens to packets without a rule.
     pub fn with_default_policy(self, default_policy: DefaultPolicy) -> Self {
         Self { default_policy, ..self }
     }
 
-    /// Sets the addresses of a NAT; a firewall has none.
+    /// Sets the addresses of the NAT; a firewall has none.
     pub fn with_pool(self, pool: Pool) -> Self {
         Self { pool, ..self }
     }
 
-    /// Sets which flows without a rule are translated.
+    /// Sets which flows the NAT translates without a rule.
     pub fn with_masquerade(self, masquerade: Masquerade) -> Self {
         Self { masquerade, ..self }
     }
 
-    /// Lets other programs change the table, which kernels before Linux 6.9 allow in any case. For tests.
+    /// Lets other programs change the table, which they can in any case before Linux 6.9. For tests.
     pub fn without_protection(self) -> Self {
         Self { is_protected: false, ..self }
     }
@@ -136,30 +137,30 @@ impl Config {
         self.interfaces.as_ref()
     }
 
-    /// Returns the treatment of packets without a rule.
+    /// Returns what happens to packets without a rule.
     pub fn default_policy(&self) -> DefaultPolicy {
         self.default_policy
     }
 
-    /// Returns the addresses of a NAT.
+    /// Returns the addresses of the NAT.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Returns which flows without a rule are translated.
+    /// Returns which flows the NAT translates without a rule.
     pub fn masquerade(&self) -> &Masquerade {
         &self.masquerade
     }
 
-    /// Returns true if the table is protected from changes by other programs, provided that the kernel can do
-    /// that (Linux 6.9).
+    /// Returns true if other programs cannot change the table, provided that the kernel supports this (since Linux
+    /// 6.9).
     pub fn is_protected(&self) -> bool {
         self.is_protected
     }
 }
 
 impl Pool {
-    /// Returns the IP versions of the pool's addresses.
+    /// Returns the IP versions of the addresses in the pool.
     pub(crate) fn versions(&self) -> impl Iterator<Item = IpVersion> {
         let has = |version| self.addresses.iter().any(|address| IpVersion::of(*address) == version);
         [IpVersion::V4, IpVersion::V6].into_iter().filter(move |version| has(*version))
@@ -167,12 +168,12 @@ impl Pool {
 }
 
 impl Masquerade {
-    /// Returns true if any flow is translated without a rule.
+    /// Returns true if the NAT translates any flows without a rule.
     pub fn is_used(&self) -> bool {
         self.hairpin || !self.hosts.is_empty()
     }
 
-    /// Returns the address that represents hosts of each IP version.
+    /// Returns the addresses that represent the hosts, one of each IP version.
     pub fn sources(&self) -> impl Iterator<Item = IpAddr> {
         let first = |version| self.addresses.iter().find(move |address| IpVersion::of(**address) == version);
         [IpVersion::V4, IpVersion::V6].into_iter().filter_map(first).copied()

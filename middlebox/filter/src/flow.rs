@@ -8,24 +8,24 @@ use crate::element::{Element, End, Role, Target};
 use crate::error::Unsupported;
 use crate::ports::PortBlock;
 
-/// Maximum number of elements of one rule, so that no request changes more in the kernel.
+/// Maximum number of elements of a rule; it limits how much a single request changes in the kernel.
 pub(crate) const MAX_ELEMENTS: usize = 512;
 
-/// Data between two ends, and their translation.
+/// Data between two ends, and how a NAT translates the ends.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     protocol: Option<u8>,
-    /// A0: the internal host.
+    /// The internal host and its port (A0).
     internal: End,
-    /// A3: the external host.
+    /// The external host and its port (A3).
     external: End,
-    /// A2: the middlebox's address for external hosts.
+    /// The middlebox's address and port as external hosts see it (A2); `None` if it is not translated.
     outside: Option<Target>,
-    /// A1: the middlebox's address for internal hosts.
+    /// The middlebox's address and port as internal hosts see it (A1); `None` if it is not translated.
     inside: Option<Target>,
 }
 
-/// The flows of a rule, in compact form.
+/// The flows of a rule, not listed one by one.
 struct Flows<'a> {
     internal: &'a AddressTuple,
     external: &'a AddressTuple,
@@ -41,15 +41,15 @@ enum Effect {
     Block,
 }
 
-/// How the ports of both ends are combined.
+/// How the ports of both ends of a rule are combined to flows.
 enum Pairs {
-    /// This number of pairs: each port is combined with the port at the same position in the other range.
+    /// There are this many flows: each port is combined with the port at the same position of the other range.
     Parallel(usize),
-    /// Each block of one end is combined with each block of the other end.
+    /// Each block of ports of one end is combined with each block of the other end.
     Crossed(Vec<Option<PortBlock>>, Vec<Option<PortBlock>>),
 }
 
-/// Returns the elements of a rule; a reservation has none.
+/// Returns the elements of a rule, each with its translation; a reservation has no elements.
 pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Unsupported> {
     let Some(flows) = Flows::of(rule)? else { return Ok(Vec::new()) };
     let mut elements = Vec::with_capacity(flows.elements());
@@ -57,8 +57,8 @@ pub(crate) fn elements(rule: &Rule) -> Result<Vec<(Element, Option<Target>)>, Un
     Ok(elements)
 }
 
-/// Returns the number of a rule's elements, and at least one element of each shape, which is less work than
-/// listing all.
+/// Returns the number of a rule's elements, and at least one element of each shape. This is less work than listing all
+/// elements.
 pub(crate) fn sample_elements(rule: &Rule) -> Result<(usize, Vec<Element>), Unsupported> {
     let Some(flows) = Flows::of(rule)? else { return Ok((0, Vec::new())) };
     let mut elements = Vec::new();
@@ -81,7 +81,7 @@ impl Effect {
 }
 
 impl<'a> Flows<'a> {
-    /// Returns the flows of a rule; `None` for a reservation. Fails if there are too many flows.
+    /// Returns the flows of a rule; `None` for a reservation. Returns an error if there are too many flows.
     fn of(rule: &'a Rule) -> Result<Option<Self>, Unsupported> {
         let (internal, external, binding, effect) = match &rule.action {
             Action::Reserve { .. } => return Ok(None),
@@ -131,7 +131,7 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Returns some flows, among them one of each shape. Flows with port blocks of equal sizes have the same
+    /// Returns some of the flows, at least one of each shape. Flows with port blocks of equal sizes have the same
     /// shape.
     fn samples(&self) -> Vec<Flow> {
         match &self.pairs {
@@ -145,8 +145,7 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// Returns the flow between the `n`th ports of both ranges. A NAT translates them to the `n`th ports of the
-    /// binding.
+    /// Returns the flow between the `n`th ports of both ranges. A NAT translates them to the `n`th ports of its ranges.
     fn parallel(&self, n: usize) -> Flow {
         let Self { internal: a0, external: a3, binding, .. } = self;
         let (internal_port, external_port) = (Ports::of(a0).nth(n), Ports::of(a3).nth(n));
@@ -166,9 +165,10 @@ impl<'a> Flows<'a> {
 }
 
 impl Pairs {
-    /// Returns the pairs of ports of a rule. Port ranges of an enable rule run in parallel, which is why section
-    /// 8.3.1 requires equal lengths; a range opposite a wildcard is split into blocks. In a disable rule each
-    /// port of one end is combined with each port of the other end, as section 8.8.1 defines overlaps.
+    /// Returns how the ports of a rule are combined. The port ranges of an enable rule are combined port by port, which
+    /// is why RFC 4540 section 8.3.1 requires equal lengths; a range opposite a wildcard is split into blocks. In a
+    /// disable rule each port of one end is combined with each port of the other end, as section 8.8.1 defines
+    /// overlaps.
     fn of(
         a0: &AddressTuple,
         a3: &AddressTuple,
@@ -200,14 +200,14 @@ fn one_of_each_size(blocks: &[Option<PortBlock>]) -> Vec<Option<PortBlock>> {
 }
 
 impl Flow {
-    /// Returns the flow between two ends without a translation. Protocol 0 is any.
+    /// Returns the flow between two ends without translation. Protocol 0 means any protocol.
     fn between(internal: End, external: End, protocol: u8) -> Self {
         let protocol = (protocol != 0).then_some(protocol);
         Self { protocol, internal, external, outside: None, inside: None }
     }
 
-    /// Returns the elements for data to the internal host. At a NAT such data is sent to A2; at a twice NAT it
-    /// arrives as if from A1.
+    /// Returns the elements for data to the internal host. With a NAT such data are sent to A2 (the middlebox's outside
+    /// address); with a twice NAT they arrive as if from A1 (its inside address).
     fn inbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
         let to_internal = self.element(Role::Inbound, self.external, self.internal);
         let dnat = self.outside.map(|outside| self.redirect(outside, self.internal));
@@ -215,8 +215,8 @@ impl Flow {
         [Some((to_internal, None)), dnat, snat].into_iter().flatten()
     }
 
-    /// Returns the elements for data from the internal host. At a NAT such data arrives as if from A2; at a twice
-    /// NAT it is sent to A1.
+    /// Returns the elements for data from the internal host. With a NAT such data arrive as if from A2 (the middlebox's
+    /// outside address); with a twice NAT they are sent to A1 (its inside address).
     fn outbound(&self) -> impl Iterator<Item = (Element, Option<Target>)> {
         let to_external = self.element(Role::Outbound, self.internal, self.external);
         let dnat = self.inside.map(|inside| self.redirect(inside, self.external));
@@ -229,8 +229,8 @@ impl Flow {
         both.map(|(source, destination)| (self.element(Role::Block, source, destination), None))
     }
 
-    /// Returns the element that redirects packets from any host to `end` if they are sent to this address of
-    /// the middlebox.
+    /// Returns the element that changes the destination of packets, from any host to `address` of the middlebox, to
+    /// `end`.
     fn redirect(&self, address: Target, end: End) -> (Element, Option<Target>) {
         let element = self.element(Role::Dnat, End::any(address.address), End::host(address));
         (element, Some(Target { address: end.address, port: end.port.map(PortBlock::first) }))
@@ -241,17 +241,17 @@ impl Flow {
     }
 }
 
-/// The ports of a tuple: a wildcard counts as one.
+/// The ports of an address tuple; a wildcard counts as one port.
 #[derive(Debug, Clone, Copy)]
 struct Ports {
-    /// The first port; `None` for a wildcard.
+    /// The first port of the range; `None` for a wildcard.
     first: Option<u16>,
     count: u16,
 }
 
 impl Ports {
-    /// Returns the ports of a tuple. RFC 4540 section 8.3.1: without a protocol or a first port, ports are
-    /// wildcards, and the range is irrelevant.
+    /// Returns the ports of an address tuple. Without a protocol or a first port, ports are wildcards, and the length
+    /// of the range is ignored. RFC 4540 section 8.3.1.
     fn of(tuple: &AddressTuple) -> Self {
         match tuple.addresses {
             Addresses::Full { port, port_range, .. } if tuple.protocol != 0 && port != 0 => {
@@ -265,13 +265,13 @@ impl Ports {
         self.count.into()
     }
 
-    /// Returns the blocks that cover the ports; the block `None` covers all ports.
+    /// Returns the blocks that together are the ports; the block `None` means all ports.
     fn blocks(self) -> Vec<Option<PortBlock>> {
         let blocks = |first| PortBlock::cover(first, self.count).into_iter().map(Some).collect();
         self.first.map_or(vec![None], blocks)
     }
 
-    /// Returns the `n`th port; `None` for a wildcard. The middlebox refuses ports beyond 65,535.
+    /// Returns the `n`th port; `None` for a wildcard. The middlebox refuses ranges with ports above 65,535.
     fn nth(self, n: usize) -> Option<u16> {
         Some(self.first? + n as u16)
     }
@@ -285,7 +285,7 @@ fn end(tuple: &AddressTuple, port: Option<PortBlock>) -> End {
     }
 }
 
-/// Returns the address and port that replace an end with this port in the `n`th flow. The port stays if a whole
+/// Returns the address and port to which the end with `port` is translated in the `n`th flow. The port stays if a whole
 /// address is bound.
 fn target(tuple: &AddressTuple, n: usize, port: Option<u16>) -> Option<Target> {
     let Addresses::Full { address, .. } = tuple.addresses else { return None };
@@ -343,7 +343,8 @@ mod tests {
         assert_eq!(ports(&elements), expected);
     }
 
-    /// RFC 4540 section 8.8.1: a packet is blocked if its ports are in both ranges.
+    /// A disable rule blocks a packet if both ports of the packet are in the ranges of the rule. RFC 4540 section
+    /// 8.8.1.
     #[test]
     fn a_disable_rule_combines_every_pair_of_ports() {
         let internal = tuple(Location::Internal, "10.0.0.1:5004", 2);

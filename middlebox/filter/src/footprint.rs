@@ -5,12 +5,12 @@ use hol_simco::{Footprint, Refusal, Rule};
 use crate::flow::sample_elements;
 use crate::shape::Shape;
 
-/// Maximum number of shapes (combinations of prefix lengths and wildcards). Each shape has its own set, in which
-/// every packet is looked up.
+/// Maximum number of shapes, which are combinations of prefix lengths and wildcards. Each shape has its own set, in
+/// which every packet is looked up.
 pub const MAX_SHAPES: usize = 64;
 
-/// Returns the number of elements of a rule, and their shapes. RFC 4540 section 8.3.2: a rule that cannot be
-/// enforced is refused.
+/// Returns the number of elements of a rule, and their shapes. Returns a refusal for a rule that cannot be enforced.
+/// RFC 4540 section 8.3.2.
 pub fn footprint(rule: &Rule) -> Result<Footprint, Refusal> {
     let (elements, some) = sample_elements(rule).map_err(|_| Refusal::ConfigurationFailed)?;
     let mut shapes = Vec::new();

@@ -28,16 +28,16 @@ pub use recording_filter::RecordingFilter;
 
 /// A packet filter that enforces rules.
 pub trait PacketFilter: Send {
-    /// Applies all changes at once, or none. The end of a lifetime is a change too. Without this change the
-    /// filter ends a rule at most five seconds after [`Rule::expires`] on the clock of `now`.
+    /// Applies all changes at once, or none. The end of a rule's lifetime is a change, too; without this change the
+    /// filter ends the rule at most five seconds after [`Rule::expires`], on the clock of `now`.
     fn apply(&mut self, now: Time, changes: &[Change]) -> Result<(), FilterError>;
 
-    /// Makes the filter enforce exactly these rules, and returns the corrections that were necessary. If the
-    /// reconciliation takes long, some elements are missing until
-    /// [`continue_reconciliation`](Self::continue_reconciliation) reports completion.
+    /// Makes the filter enforce exactly these rules, and returns the corrections that were necessary. If this takes
+    /// long, some elements are missing until [`continue_reconciliation`](Self::continue_reconciliation) reports
+    /// completion.
     fn reconcile(&mut self, now: Time, rules: &[Rule]) -> Result<Corrections, FilterError>;
 
-    /// Continues a reconciliation for a few milliseconds. Changes may be applied in between.
+    /// Continues a reconciliation for a few milliseconds. Between calls, changes may be applied.
     fn continue_reconciliation(&mut self, now: Time) -> Result<Progress, FilterError> {
         let _ = now;
         Ok(Progress::Done)
@@ -54,23 +54,24 @@ pub trait PacketFilter: Send {
     }
 }
 
-/// How far a reconciliation has progressed.
+/// The progress of a reconciliation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// Some required elements are missing.
+    /// Some required elements are still missing.
     AddingMissing,
-    /// All required elements are present. A search for surplus elements continues; call again in a second.
+    /// All required elements are present. The search for surplus elements continues; continue the reconciliation again
+    /// in a second.
     SearchingSurplus,
-    /// Exactly the required elements are present.
+    /// The filter contains exactly the required elements.
     Done,
 }
 
-/// The corrections of a filter; all zero if it was correct.
+/// The corrections that were necessary in a filter; all zero if it was correct.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Corrections {
-    /// Elements added: a rule has one for each port in each direction.
+    /// Number of elements that were added. A rule has at least one element per port and direction.
     pub missing: usize,
-    /// Elements removed. An element with a wrong end of its lifetime or a wrong translation counts as both
-    /// missing and surplus.
+    /// Number of elements that were removed. An element whose lifetime or translation was wrong counts both as missing
+    /// and as surplus.
     pub surplus: usize,
 }

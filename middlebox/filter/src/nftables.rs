@@ -27,33 +27,33 @@ use self::transaction::Transaction;
 use crate::required_elements::RequiredElements;
 use crate::{Config, Corrections, FilterError, PacketFilter, Progress};
 
-/// Represents rules as elements of sets, in a table of their own. The kernel ends their lifetimes, even
-/// without this process.
+/// A packet filter with nftables: rules are elements of sets, in a table of their own. The kernel ends their lifetimes,
+/// even without this process.
 #[derive(Debug)]
 pub struct Nftables {
     config: Config,
     kernel: Kernel,
     ownership: Ownership,
     watch: Option<Watch>,
-    /// The required elements.
+    /// The elements that the table should contain.
     required: RequiredElements,
     /// The sets of the table.
     sets: Sets,
-    /// True if the kernel's table is known to match the required elements, except for those in `missing`.
+    /// Whether the kernel's table is known to contain the required elements, except for those in `missing`.
     is_known: bool,
-    /// Elements that a reconciliation has not added yet.
+    /// Elements that the reconciliation in progress has not added yet.
     missing: Vec<PendingAddition>,
-    /// A search for surplus elements in a large table.
+    /// The search for surplus elements in a large table; `None` if none is in progress.
     survey: Option<SurplusSearch>,
 }
 
 impl Nftables {
-    /// Maximum number of transactions for the same changes. Each rejected one costs the kernel a grace period of
+    /// Maximum number of attempts to apply the same changes. A rejected transaction costs the kernel a grace period of
     /// several milliseconds (net/netfilter/nf_tables_api.c `__nf_tables_abort`).
     const MAX_ATTEMPTS: usize = 2;
 
-    /// Opens the nftables of this thread's network namespace. The table stays unchanged until
-    /// [`reconcile`](PacketFilter::reconcile) is called; without that call, the first change empties the table.
+    /// Opens nftables in this thread's network namespace. The table stays unchanged until
+    /// [`reconcile`](PacketFilter::reconcile) is called, or until the first change, which then empties the table first.
     /// From then on the table belongs to this filter.
     pub fn open(config: Config) -> Result<Self, FilterError> {
         let kernel = Kernel::open()?;
@@ -72,20 +72,20 @@ impl Nftables {
         })
     }
 
-    /// Makes [`has_foreign_change`](PacketFilter::has_foreign_change) report changes by other programs if the
-    /// table is not guarded.
+    /// Enables [`has_foreign_change`](PacketFilter::has_foreign_change) to detect changes by other programs, if the
+    /// table is not protected.
     pub fn watch(&mut self) -> Result<(), FilterError> {
         self.watch = Some(Watch::open(self.config.table(), self.kernel.port()?)?);
         Ok(())
     }
 
-    /// Returns the tables of other middleboxes, running or not. A packet that several tables filter passes only
-    /// if all of them accept it.
+    /// Returns the tables of other middleboxes, whether these run or not. If several tables filter a packet, it passes
+    /// only if all of them accept it.
     pub fn other_tables(&self) -> Result<Vec<String>, FilterError> {
         self.kernel.tables_with(&ruleset::COMMON_CHAINS, self.config.table())
     }
 
-    /// Removes the table, with all effects of rules.
+    /// Removes the table, so that no rule has any effect.
     pub fn remove(self) -> Result<(), FilterError> {
         let mut transaction = Transaction::new(self.config.table());
         transaction.ensure_table();
@@ -96,7 +96,7 @@ impl Nftables {
         }
     }
 
-    /// Applies the steps in one transaction, after the messages that `begin` adds.
+    /// Applies the steps in one transaction; the messages that `begin` adds come first.
     fn commit(
         &self,
         now: Time,
@@ -128,7 +128,7 @@ impl Nftables {
         }
     }
 
-    /// Prevents a survey from treating elements added meanwhile as surplus.
+    /// Tells the search for surplus elements which elements are added meanwhile.
     fn note_added(&self, sets: &Sets, steps: &Steps) {
         if let Some(survey) = &self.survey {
             let named = steps.additions().filter_map(|(shape, key)| Some((sets.name(shape)?, key)));
@@ -136,7 +136,7 @@ impl Nftables {
         }
     }
 
-    /// Returns the error for `refusal`, which is one of `all` and would occur in a repetition too.
+    /// Returns the error for the rejected message `refusal`, which is one of `all` and would be rejected again.
     fn reason(&self, refusal: RejectedMessage, all: &[RejectedMessage], steps: &Steps) -> FilterError {
         let is_avoidable = |one: &RejectedMessage| *one != refusal && matches!(one.error, ENOENT | EEXIST);
         let unavoidable: Vec<RejectedMessage> =

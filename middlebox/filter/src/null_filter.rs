@@ -5,7 +5,7 @@ use hol_simco::{Change, Rule};
 
 use crate::{Corrections, FilterError, PacketFilter};
 
-/// Accepts everything and does nothing, so that a measurement can omit the filter.
+/// A packet filter that accepts all changes and does nothing, for measurements without a filter.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullFilter;
 

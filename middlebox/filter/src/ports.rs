@@ -4,8 +4,8 @@
 //! A range of 4,096 ports is one block or at most 76, never 4,096 elements. Blocks of all sixteen sizes would
 //! be fewer, but each packet would be looked up in a table for each size.
 
-/// A block of consecutive ports. Their number is a power of 16 and divides the first port, so all have the same first
-/// bits.
+/// A block of consecutive ports. Their number is a power of 16 and divides the first port, so all ports of a block have
+/// the same first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PortBlock {
     /// The first port of the block.
@@ -13,11 +13,11 @@ pub(crate) struct PortBlock {
     bits: u8,
 }
 
-/// Ranges of at most so many ports are split into single ports, which need no tables of blocks.
+/// Ranges of at most this many ports are split into single ports, which need no sets for blocks.
 const MAX_SPLIT_RANGE: u32 = 16;
 
 impl PortBlock {
-    /// Number of bits of a port.
+    /// Number of bits of a port number.
     pub const PORT_BITS: u8 = 16;
 
     pub fn of_port(port: u16) -> Self {
@@ -29,12 +29,12 @@ impl PortBlock {
         self.first
     }
 
-    /// Returns the number of bits common to all its ports.
+    /// Returns the number of first bits that all ports of the block have in common.
     pub fn prefix_length(self) -> u8 {
         self.bits
     }
 
-    /// Returns blocks that cover exactly these ports; the last port is at most 65,535.
+    /// Returns blocks that together contain exactly these ports; the last port is at most 65,535.
     pub fn cover(first: u16, count: u16) -> Vec<Self> {
         let (mut next, end) = (u32::from(first), u32::from(first) + u32::from(count));
         let mut blocks = Vec::new();

@@ -7,7 +7,7 @@ use hol_simco::{Change, Pid, Rule};
 
 use crate::{Corrections, FilterError, PacketFilter};
 
-/// Records the batches, and rejects them on demand.
+/// A packet filter for tests, which records the batches of changes and rejects them on demand.
 #[derive(Debug, Clone, Default)]
 pub struct RecordingFilter {
     batches: Vec<Vec<Change>>,
@@ -16,7 +16,7 @@ pub struct RecordingFilter {
 }
 
 impl RecordingFilter {
-    /// Returns the applied batches, in order.
+    /// Returns the batches of changes that have been applied, in order.
     pub fn batches(&self) -> &[Vec<Change>] {
         &self.batches
     }
@@ -26,7 +26,7 @@ impl RecordingFilter {
         self.rules.values()
     }
 
-    /// Makes batches with a change of this rule fail; with `None`, none fails.
+    /// Makes all batches with a change of this rule fail; with `None`, no batches fail.
     pub fn refuse(&mut self, pid: Option<Pid>) {
         self.refused_pid = pid;
     }

@@ -11,35 +11,35 @@ use crate::element::{Element, Target};
 use crate::flow::elements;
 use crate::shape::Shape;
 
-/// All required elements with the rules that require them. Several rules may require the same element, which exists
-/// until the last of these rules ends.
+/// All elements that the table should contain, and the rules that require them. Several rules may require the same
+/// element, which then exists until the last of these rules ends.
 #[derive(Debug, Default)]
 pub(crate) struct RequiredElements {
     targets: BTreeMap<(Element, Time, Pid), Option<Target>>,
-    /// Number of elements of each shape.
+    /// Number of required elements of each shape.
     shapes: BTreeMap<Shape, usize>,
 }
 
-/// The required state of an element, from the rule that ends last.
+/// The required state of an element; of the rules that require it, the one that ends last determines the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ElementState {
-    /// The end of the lifetime of that rule.
+    /// When the element expires.
     pub end: Time,
-    /// The address and port to which packets are translated, if any.
+    /// The address and port to which packets are translated; `None` without translation.
     pub target: Option<Target>,
 }
 
-/// An element affected by changes.
+/// An element that is affected by changes of rules.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ElementChange {
-    /// The state before the changes.
+    /// The element's required state before the changes; `None` if it was not required.
     pub before: Option<ElementState>,
     /// The index of the last change that affects the element.
     pub change: usize,
 }
 
 impl RequiredElements {
-    /// Computes which elements these rules require.
+    /// Returns the elements that these rules require; an error if a rule is not supported.
     pub fn of<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Result<Self, FilterError> {
         let mut required = Self::default();
         for rule in rules {
@@ -48,7 +48,7 @@ impl RequiredElements {
         Ok(required)
     }
 
-    /// Applies all changes, or none; returns the affected elements.
+    /// Applies all changes, or none; returns the affected elements. Returns an error if a change is not supported.
     pub fn apply(&mut self, changes: &[Change]) -> Result<BTreeMap<Element, ElementChange>, FilterError> {
         let required_by = |rule: &Option<Rule>| rule.as_ref().map_or(Ok(Vec::new()), required_by_rule);
         let pair = |change: &Change| Ok((required_by(&change.before)?, required_by(&change.after)?));
@@ -91,12 +91,12 @@ impl RequiredElements {
         })
     }
 
-    /// Returns the number of elements, counting shared ones for each rule.
+    /// Returns the number of elements, where an element that several rules require counts for each of them.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Returns the shapes that the elements have.
+    /// Returns the different shapes of the elements.
     pub fn shapes(&self) -> impl Iterator<Item = Shape> {
         self.shapes.keys().copied()
     }
@@ -128,7 +128,7 @@ impl RequiredElements {
 }
 
 impl RequiredElements {
-    /// Decreases the number of elements with this shape.
+    /// Decreases the number of elements with this shape by one.
     fn release_shape(&mut self, shape: Shape) {
         let count = self.shapes.get_mut(&shape).expect("each shape in use is counted");
         *count -= 1;
@@ -152,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a rule; those whose PIDs differ by two have the same element.
+    /// Returns a rule; rules whose PIDs differ by two require the same element.
     fn rule(pid: u32, seconds: u64) -> Rule {
         let host = |location, port| AddressTuple::of_host(location, 17, ([192, 0, 2, 1], port).into());
         let action = Action::Enable {
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// Returns the end of each element, by the port that identifies it.
+    /// Returns when each element expires, by the port of the element.
     fn states(required: &RequiredElements) -> BTreeMap<Option<u16>, Time> {
         let all: BTreeMap<_, _> = required.all().collect();
         assert!(all.iter().all(|(element, state)| required.state(element) == Some(*state)));

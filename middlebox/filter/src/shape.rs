@@ -10,12 +10,12 @@ use hol_simco::{IpVersion, ShapeId};
 use crate::element::{Element, End, Role, Target};
 use crate::ports::PortBlock;
 
-/// The fields of a set's keys.
+/// The shape of elements: the fields that the keys of their set contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shape {
     pub role: Role,
     pub version: IpVersion,
-    /// Whether the keys contain the protocol.
+    /// Whether the keys contain the protocol number.
     protocol: bool,
     source: EndShape,
     destination: EndShape,
@@ -24,10 +24,10 @@ pub(crate) struct Shape {
 /// The fields of a key that describe one end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EndShape {
-    /// Length of the address prefix in bits; 0 for every address.
+    /// Length of the address prefix in bits; 0 if the keys match every address.
     length: u8,
-    /// Number of significant bits of the port: 16 for a single port, fewer for a block of ports; `None` for every
-    /// port.
+    /// Number of significant bits of the port: 16 for a single port, fewer for a block of ports; `None` if the keys
+    /// match every port.
     port: Option<u8>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Field {
     Port(Side, u8),
 }
 
-/// The end of a flow that a field describes.
+/// The end of a flow to which a field belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Source,
@@ -59,7 +59,7 @@ impl Shape {
         }
     }
 
-    /// Returns a unique number of the shape.
+    /// Returns a number that identifies the shape.
     pub fn id(&self) -> ShapeId {
         let end = |end: EndShape| u64::from(end.length) << 8 | end.port.map_or(0, |bits| u64::from(bits) + 1);
         let rest = (self.role as u64) << 2
@@ -68,8 +68,8 @@ impl Shape {
         ShapeId(rest << 32 | end(self.source) << 16 | end(self.destination))
     }
 
-    /// Returns the fields of a key, in order. A wildcard source address is omitted; the destination address is
-    /// always a field, because it shows the IP version.
+    /// Returns the fields of a key, in order. A source address that is a wildcard is omitted; the destination address
+    /// is always a field, because it determines the IP version.
     pub fn key(&self) -> impl Iterator<Item = Field> {
         let Self { version, protocol, source, destination, .. } = *self;
         let fields = [
@@ -82,7 +82,7 @@ impl Shape {
         fields.into_iter().flatten()
     }
 
-    /// Returns the fields of a map's value, with a port if it is translated. Sets have none.
+    /// Returns the fields of a map's value: an address, and a port if the port is translated. Sets have no values.
     pub fn data(&self) -> impl Iterator<Item = Field> {
         let translated = match self.role {
             Role::Block | Role::Inbound | Role::Outbound => None,
@@ -95,7 +95,7 @@ impl Shape {
         })
     }
 
-    /// Returns the name of the set, which encodes the fields.
+    /// Returns the name of the set for this shape; the name encodes the fields.
     pub fn name(&self) -> String {
         let role = match self.role {
             Role::Block => "blocked",
@@ -132,7 +132,7 @@ impl Side {
 }
 
 impl Field {
-    /// Returns the number of octets of the value.
+    /// Returns the length of the field's value in octets.
     pub fn length(self) -> usize {
         match self {
             Self::Protocol => 1,
@@ -141,13 +141,13 @@ impl Field {
         }
     }
 
-    /// Returns the number of octets in a concatenation: registers have four each.
+    /// Returns the length of the field in a concatenation, in octets: a multiple of four, the size of a register.
     pub fn width(self) -> usize {
         self.length().next_multiple_of(4)
     }
 
-    /// Returns the number of `nft`'s type `inet_proto`, `ipv4_addr`, `ipv6_addr` or `inet_service`. Only listings
-    /// by `nft` use it.
+    /// Returns the number of the field's data type in `nft`: `inet_proto`, `ipv4_addr`, `ipv6_addr` or `inet_service`.
+    /// Only listings by `nft` use it.
     pub fn data_type(self) -> u32 {
         match self {
             Self::Protocol => 12,
@@ -158,7 +158,7 @@ impl Field {
     }
 }
 
-/// Returns the octets of an element's key.
+/// Encodes the key of an element.
 pub(crate) fn key(element: &Element) -> Vec<u8> {
     let mut octets = Vec::with_capacity(44);
     for field in Shape::of(element).key() {
@@ -175,7 +175,7 @@ pub(crate) fn key(element: &Element) -> Vec<u8> {
     octets
 }
 
-/// Returns the octets of a map's value.
+/// Encodes the value of a map's element.
 pub(crate) fn data(target: &Target) -> Vec<u8> {
     let mut octets = Vec::with_capacity(20);
     put_address(&mut octets, target.address);

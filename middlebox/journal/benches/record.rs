@@ -13,7 +13,7 @@ use hol_simco::{
 
 const UDP: u8 = 17;
 
-/// Adds a pinhole for IPv4.
+/// Returns the change that adds a pinhole for IPv4.
 fn begin(pid: u32) -> Change {
     let action = Action::Enable {
         gid: Gid(pid),

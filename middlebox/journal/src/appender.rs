@@ -8,26 +8,26 @@ use std::path::PathBuf;
 use crate::frame::{self, FramePosition};
 use crate::{Durability, JournalError};
 
-/// The segment to which frames are appended.
+/// The last segment of a journal, to which frames are appended.
 #[derive(Debug)]
 pub(crate) struct Appender {
     file: File,
     path: PathBuf,
-    /// The offset in octets at which the complete frames end.
+    /// The offset at which the complete frames end, in octets.
     end: u64,
     /// The position of the next frame.
     frame_position: FramePosition,
-    /// Why the content of the disk is unknown; `None` if it is known.
+    /// Why it is unknown which content is on the disk; `None` if it is known.
     broken: Option<String>,
 }
 
 impl Appender {
-    /// Continues a file of `end` octets.
+    /// Continues a segment file with a length of `end` octets.
     pub fn new(file: File, path: PathBuf, end: u64, frame_position: FramePosition) -> Self {
         Self { file, path, end, frame_position, broken: None }
     }
 
-    /// Seals and writes a frame with the given durability.
+    /// Completes a frame with its header and writes it; on return it is as safe as `durability` says.
     pub fn append(&mut self, frame: &mut [u8], durability: Durability) -> Result<(), JournalError> {
         self.check()?;
         let next = frame::seal(frame, self.frame_position);
@@ -48,18 +48,19 @@ impl Appender {
         self.frame_position
     }
 
-    /// Marks the segment as complete, and syncs it. Frames may still be appended if no other segment follows.
+    /// Marks the segment as complete, and waits until it is on the disk. Frames may still be appended if no other
+    /// segment follows.
     pub fn close(&mut self) -> Result<(), JournalError> {
         self.append(&mut frame::closing_frame(self.frame_position), Durability::Synced)
     }
 
-    /// Writes the appended frames to the disk: `fdatasync`.
+    /// Waits until the appended frames are on the disk (`fdatasync`).
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.check()?;
         self.file.sync_data().map_err(|error| self.mark_broken("fdatasync", &error))
     }
 
-    /// Removes the partial frame of a failed write.
+    /// Removes the incomplete frame that a failed write has left.
     fn remove_partial_frame(&mut self) -> Result<(), JournalError> {
         self.file.set_len(self.end).map_err(|error| self.mark_broken("ftruncate", &error))
     }
@@ -86,7 +87,7 @@ mod tests {
         Appender::new(file, path.into(), 0, FramePosition::first_of_segment(1))
     }
 
-    /// /dev/null accepts writes, but cannot be synced.
+    /// The file is /dev/null, which accepts writes but cannot be synced.
     #[test]
     fn a_failed_sync_prevents_all_further_records() {
         let mut appender = appender("/dev/null");
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(appender.end, 24);
     }
 
-    /// /dev/full has no space, and cannot be truncated.
+    /// The file is /dev/full, which has no space and cannot be truncated.
     #[test]
     fn a_partial_frame_that_cannot_be_removed_breaks_the_journal() {
         let mut appender = appender("/dev/full");

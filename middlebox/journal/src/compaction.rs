@@ -9,12 +9,13 @@ use crate::current_entries::CurrentEntries;
 use crate::frame::{self, FramePosition};
 use crate::segment::{self, SegmentStart};
 
-/// Size in octets at which a frame ends and the next frame starts. Each frame is synced by itself, so that a concurrent
-/// record does not wait for the whole segment.
+/// Size in octets at which a frame ends and the next one starts. Each frame is synced separately, so that a concurrent
+/// record does not have to wait until the whole segment is on the disk.
 const MIN_FRAME_OCTETS: usize = 1 << 18;
 
-/// Replaces these segments by one that contains the rules of all of them and needs no earlier segment. The
-/// new segment replaces the last one; then the others are removed. No thread may write to them meanwhile.
+/// Replaces these segments with one that contains the current rules of all of them and needs no earlier segment. The
+/// new segment takes the place of the last one; then the others are removed. No thread may write to the segments
+/// meanwhile.
 pub(crate) fn compact(dir: &Path, numbers: &[u64]) -> Result<(), JournalError> {
     let (last, superseded) = numbers.split_last().expect("a compaction needs a segment");
     let lasting_entries = CurrentEntries::of(dir, numbers)?;
@@ -65,7 +66,7 @@ pub(crate) fn write<'a>(
     Ok((frame_position, file.stream_position()?))
 }
 
-/// Writes the frame if it has entries, and starts another.
+/// Writes the frame if it has entries, and starts the next frame.
 fn flush(out: &mut Vec<u8>, frame_position: &mut FramePosition, file: &mut File) -> io::Result<()> {
     if !frame::is_empty(out) {
         *frame_position = frame::seal(out, *frame_position);

@@ -13,33 +13,33 @@ use crate::entry::{Entry, parse_all};
 use crate::frame::{Format, FramePosition, SegmentItem};
 use crate::segment::{self, SegmentReader};
 
-/// The lasting entries of some segments.
+/// The entries of some segments that have not been superseded.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentEntries {
-    /// The number of each rule's last entry.
+    /// The number of the last entry about each current rule.
     numbers: BTreeMap<Pid, u64>,
-    /// PIDs of ended rules, in the order of their ends.
+    /// PIDs of ended rules, in the order in which they ended.
     pub ended: Vec<Pid>,
-    /// Number of entries, including superseded ones.
+    /// Number of entries, including superseded entries.
     pub entries: u64,
-    /// The end of each segment's complete frames.
+    /// Where the complete frames of each segment end.
     pub ends: Vec<SegmentEnd>,
 }
 
-/// The end of a segment's complete frames.
+/// Where the complete frames of a segment end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentEnd {
-    /// The offset of the end, in octets.
+    /// The offset at which the complete frames end, in octets.
     pub offset: u64,
     pub format: Format,
     /// The position of the next frame.
     pub frame_position: FramePosition,
-    /// True if the last frame marks the end.
+    /// Whether the last frame marks the segment as complete.
     pub is_closed: bool,
 }
 
 impl SegmentEnd {
-    /// Returns the end of the frames that have been read.
+    /// Returns the end of the frames that `frames` has read.
     pub fn of(frames: &SegmentReader) -> Self {
         let (offset, format, frame_position) = (frames.offset(), frames.format(), frames.frame_position());
         Self { offset, format, frame_position, is_closed: frames.is_closed() }
@@ -47,7 +47,7 @@ impl SegmentEnd {
 }
 
 impl CurrentEntries {
-    /// Reads the segments for the first time.
+    /// Reads the segments for the first time, and determines which entries are current.
     pub fn of(dir: &Path, numbers: &[u64]) -> Result<Self, JournalError> {
         let mut lasting_entries = Self::default();
         for number in numbers {
@@ -58,7 +58,10 @@ impl CurrentEntries {
                         lasting_entries.numbers.insert(recorded.rule.pid, lasting_entries.entries);
                     }
                     Entry::Ended(pid) => {
-                        lasting_entries.numbers.remove(&pid).ok_or("the end of a rule that never began")?;
+                        lasting_entries
+                            .numbers
+                            .remove(&pid)
+                            .ok_or("a record ends a rule that never began")?;
                         lasting_entries.ended.push(pid);
                     }
                 }
@@ -74,8 +77,7 @@ impl CurrentEntries {
         self.numbers.len()
     }
 
-    /// Reads the same segments a second time, and calls `visit` with each current rule and the octets of its
-    /// entry.
+    /// Reads the segments a second time, and calls `visit` with each current rule and the octets of its entry.
     pub fn for_each(
         &self,
         dir: &Path,
@@ -99,8 +101,8 @@ impl CurrentEntries {
     }
 }
 
-/// Calls `visit` with each entry of a segment and its octets, and returns the end of its complete frames. An
-/// error of `visit` counts as damage.
+/// Calls `visit` with each entry of a segment and its octets, and returns where the complete frames end. An error of
+/// `visit` is reported as damage.
 fn for_each_entry(
     dir: &Path,
     number: u64,
@@ -112,8 +114,8 @@ fn for_each_entry(
     Ok(SegmentEnd::of(&frames))
 }
 
-/// Calls `visit` with each entry of an open segment and its octets, up to the end of the complete frames. An
-/// error of `visit` counts as damage.
+/// Calls `visit` with each entry of an open segment and its octets, up to the end of the complete frames. An error of
+/// `visit` is reported as damage.
 pub(crate) fn for_each_entry_of(
     frames: &mut SegmentReader,
     path: &Path,

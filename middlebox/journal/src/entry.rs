@@ -2,20 +2,20 @@
 
 use hol_simco::{AgentId, Change, Owner, Pid, RecordedRule};
 
-/// The kinds of entries.
+/// The kinds of entries: a current rule, or an ended one.
 const CURRENT_RULE: u8 = 1;
 const ENDED_RULE: u8 = 2;
 
-/// What an entry of the journal records.
+/// An entry of the journal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// The current state of a new or changed rule.
+    /// The state of a rule that is new or has changed.
     Current(RecordedRule),
-    /// The rule has ended.
+    /// The end of the rule with this PID.
     Ended(Pid),
 }
 
-/// Appends the entry of a change.
+/// Encodes the entry of a change and appends it to `out`.
 pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mut Vec<u8>) {
     match (&change.before, &change.after) {
         (_, Some(rule)) => write_with_length(CURRENT_RULE, out, |out| rule.record(&owner(rule.owner), out)),
@@ -26,7 +26,7 @@ pub(crate) fn write(change: &Change, owner: &impl Fn(AgentId) -> Owner, out: &mu
     }
 }
 
-/// Appends the entry of a current rule.
+/// Encodes the entry of a current rule and appends it to `out`.
 pub(crate) fn write_rule(recorded: &RecordedRule, out: &mut Vec<u8>) {
     write_with_length(CURRENT_RULE, out, |out| {
         recorded.rule.record(&Owner::new(recorded.owner.clone()), out);
@@ -41,7 +41,7 @@ fn write_with_length(kind: u8, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8
     out[begin - 2..begin].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Parses the entries of a frame, each with its octets; `None` for a malformed one, which is the last.
+/// Parses the entries of a frame, and returns each with its octets; `None` for a malformed entry, which is the last.
 pub(crate) fn parse_all(mut frame: &[u8]) -> impl Iterator<Item = Option<(Entry, &[u8])>> {
     std::iter::from_fn(move || {
         if frame.is_empty() {
@@ -54,7 +54,7 @@ pub(crate) fn parse_all(mut frame: &[u8]) -> impl Iterator<Item = Option<(Entry,
     })
 }
 
-/// Parses the first entry; also returns its octets, and the rest.
+/// Parses the first entry. Returns the entry, its octets, and the remaining octets.
 fn parse(octets: &[u8]) -> Option<(Entry, &[u8], &[u8])> {
     let ([kind, l0, l1], rest) = octets.split_first_chunk()?;
     let length = usize::from(u16::from_be_bytes([*l0, *l1]));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a journal cannot be opened, or cannot record.
+/// Why a journal cannot be opened, or changes cannot be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another process uses the journal.
@@ -16,88 +16,89 @@ pub enum JournalError {
     /// A file or directory cannot be opened, read or created.
     #[error("{path}: cannot {action}: {source}")]
     Io {
-        /// The attempted action.
+        /// The action that failed.
         action: &'static str,
-        /// The file.
+        /// The file or directory.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A newer version of the program wrote the file.
+    /// The file was written by a newer version of the program.
     #[error("{path}: the file has format {version}, but this program supports {known}; run the version of simcod that wrote it",
         known = crate::segment::VERSION)]
     Version {
-        /// The file.
+        /// The file of a newer version.
         path: PathBuf,
         /// The format version of the file.
         version: u8,
     },
-    /// The content differs from the octets that were written.
+    /// The content of a file differs from the octets that were written.
     #[error(
         "{path}: octet {offset}: {problem}; later records are unreliable: restore the directory from a copy, or \
          move it away to start without rules"
     )]
     Damaged {
-        /// The file.
+        /// The damaged file.
         path: PathBuf,
-        /// Where the damage starts, in octets from the start.
+        /// Offset at which the damage starts, in octets.
         offset: u64,
-        /// The problem.
+        /// How the damage shows.
         problem: &'static str,
     },
-    /// The end of the journal is missing: there are fewer records than the mark counts as acknowledged.
+    /// The end of the journal is missing: the high-water mark says that more records were acknowledged than the journal
+    /// contains.
     #[error(
         "{path}: octet {offset}: {problem}; restore the directory from a copy, or remove {mark} to continue without the lost \
          records. In a copy made while the middlebox was running, the last records are missing if {mark} was copied after them"
     )]
     Missing {
-        /// The file.
+        /// The file whose end is missing.
         path: PathBuf,
-        /// Where the records are missing, in octets from the start.
+        /// Offset at which records are missing, in octets.
         offset: u64,
-        /// The problem.
+        /// How the loss shows.
         problem: &'static str,
-        /// The file of the mark.
+        /// The file of the high-water mark.
         mark: PathBuf,
     },
-    /// The other middlebox sent data that is not an entry.
+    /// The other middlebox sent data that are not an entry.
     #[error(
         "the other middlebox sent data that is not a record; install the same version of simcod on both. The copy is unchanged"
     )]
     Unreadable,
-    /// The file cannot grow. Nothing was recorded; the next record can succeed when there is space.
+    /// The file cannot grow. Nothing was recorded; the next attempt can succeed once there is space.
     #[error("{path}: no change was recorded: {source}; free space on the disk")]
     Refused {
-        /// The file.
+        /// The file that cannot grow.
         path: PathBuf,
-        /// The reason why the journal could not grow.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A write-back failed, so it is unknown whether the changes are on the disk. The kernel reports this
-    /// once; a second fsync would succeed without writing anything, so the journal does not try one.
+    /// Writing back to the disk failed, so it is unknown whether the changes are on the disk. The kernel reports this
+    /// only once: a second fsync would succeed without writing anything, so the journal does not repeat it.
     #[error(
         "{path}: it is unknown whether the last changes are on the disk because {reason}; check the disk, then restart the middlebox, which reads the journal again"
     )]
     Broken {
-        /// The file.
+        /// The file that was being written.
         path: PathBuf,
-        /// The failure.
+        /// The description of the failure.
         reason: String,
     },
 }
 
 impl JournalError {
-    /// Returns a function for `map_err` that adds the attempted action and the file.
+    /// Returns a function for `map_err` that adds the failed action and the file.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, path: path.to_owned(), source }
     }
 
-    /// Returns true if the disk has no space.
+    /// Returns true if the error is caused by a lack of space on the disk.
     pub fn is_disk_full(&self) -> bool {
         matches!(self, Self::Io { source, .. } | Self::Refused { source, .. } if is_disk_full(source))
     }
 
-    /// Returns the error of a record for which no segment could begin.
+    /// Converts the error that occurred when a new segment was begun: nothing was recorded.
     pub(crate) fn into_refused(self) -> Self {
         match self {
             Self::Io { path, source, .. } => Self::Refused { path, source },
@@ -112,17 +113,17 @@ pub fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
-/// Octets at the end of the journal that were being written when the machine or the process stopped, and have been
-/// cut off.
+/// An incomplete frame at the end of the journal, which was cut off. It was being written when the machine or the
+/// process stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TruncatedTail {
     /// Path of the journal.
     pub path: PathBuf,
-    /// Offset in the file of the first octet that was cut off.
+    /// Offset of the first octet that was cut off.
     pub offset: u64,
     /// Number of octets that were cut off.
     pub octets: u64,
-    /// True if the journal's mark says that they were never acknowledged.
+    /// Whether the high-water mark proves that the octets were never acknowledged.
     pub is_unacknowledged: bool,
 }
 

@@ -14,14 +14,14 @@ use std::io::{self, Read};
 
 use crate::single_bit_error::is_single_bit_error;
 
-/// Starts each frame, so that frames after damage can be found. UTF-8 names cannot contain 0xF5.
+/// The octets at the start of each frame, by which frames after damage can be found. UTF-8 names cannot contain 0xF5.
 const FRAME_MAGIC: [u8; 4] = *b"\xF5hol";
-/// Offset of the length, where the checksummed part starts.
+/// Offset of the length in a frame's header, from which on the checksum covers the frame.
 const LENGTH_OFFSET: usize = 8;
-/// Octets before the entries.
+/// Length of a frame's header, in octets.
 const HEADER_LENGTH: usize = Format::Chained.header_length();
 
-/// The frame format of a segment.
+/// The format of the frames in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     /// The format of earlier versions, whose frames do not contain their position.
@@ -43,7 +43,7 @@ impl Format {
 pub(crate) struct FramePosition {
     /// Number of the frame in its segment, from 1.
     sequence: u64,
-    /// The checksum of the previous frame; for the first frame, the checksum of the segment's number.
+    /// The checksum of the previous frame; for the first frame of a segment, the checksum of the segment's number.
     previous_checksum: u32,
 }
 
@@ -57,7 +57,7 @@ impl FramePosition {
         Self { sequence: self.sequence + 1, previous_checksum: checksum }
     }
 
-    /// Returns the number of this frame in its segment.
+    /// Returns the number of the frame in its segment.
     pub fn sequence(self) -> u64 {
         self.sequence
     }
@@ -78,7 +78,7 @@ impl FramePosition {
     }
 }
 
-/// Makes `out` a frame without entries; append them, then [`seal`] it.
+/// Makes `out` a frame without entries. After entries have been appended, [`seal`] completes it.
 pub(crate) fn begin(out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(&[0; HEADER_LENGTH]);
@@ -94,7 +94,7 @@ pub(crate) fn entries(frame: &[u8]) -> &[u8] {
     frame.get(HEADER_LENGTH..).unwrap_or_default()
 }
 
-/// Completes a frame for its position; returns the next position.
+/// Completes the header of a frame at this position; returns the position of the next frame.
 pub(crate) fn seal(frame: &mut [u8], frame_position: FramePosition) -> FramePosition {
     let length = u32::try_from(frame.len() - HEADER_LENGTH).expect("no batch has 4 GiB of changes");
     frame[LENGTH_OFFSET..LENGTH_OFFSET + 4].copy_from_slice(&length.to_be_bytes());
@@ -105,7 +105,8 @@ pub(crate) fn seal(frame: &mut [u8], frame_position: FramePosition) -> FramePosi
     frame_position.following(checksum)
 }
 
-/// Returns the last frame of a segment, which has no entries; with it, a missing end is detected.
+/// Returns the last frame of a complete segment. It has no entries; its absence shows that the end of the segment is
+/// missing.
 pub(crate) fn closing_frame(frame_position: FramePosition) -> Vec<u8> {
     let mut frame = Vec::new();
     begin(&mut frame);
@@ -113,7 +114,7 @@ pub(crate) fn closing_frame(frame_position: FramePosition) -> Vec<u8> {
     frame
 }
 
-/// Parses checksum and length of a frame.
+/// Parses the checksum and the length in a frame's header.
 fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
     let number = |at| {
         octets
@@ -124,20 +125,20 @@ fn parse_header(octets: &[u8]) -> Option<(u32, u32)> {
     numbers.filter(|_| octets.starts_with(&FRAME_MAGIC))
 }
 
-/// The next item of a segment.
+/// What a segment contains next.
 pub(crate) enum SegmentItem<'a> {
-    /// The entries of a complete frame, and its offset.
+    /// A complete frame: its offset and its entries.
     Frame(u64, &'a [u8]),
-    /// A complete frame at this offset that is out of sequence: its position does not follow the position of
-    /// the previous frame.
+    /// A complete frame at this offset that does not belong there, because its position does not follow that of the
+    /// previous frame.
     OutOfSequence(u64),
-    /// The end.
+    /// The end of the segment.
     End,
-    /// An incomplete frame.
+    /// An incomplete frame at the end of the segment.
     Incomplete,
 }
 
-/// Reads the frames of a segment, one at a time.
+/// A reader that returns the frames of a segment one at a time.
 pub(crate) struct FrameReader<R> {
     source: R,
     format: Format,
@@ -151,12 +152,12 @@ pub(crate) struct FrameReader<R> {
 }
 
 impl<R: Read> FrameReader<R> {
-    /// Creates a reader of a segment with `end` octets. `source` continues at `offset`, the start of a frame.
+    /// Creates a reader of a segment of `end` octets. `source` continues at `offset`, where a frame starts.
     pub fn new(source: R, offset: u64, end: u64, format: Format, frame_position: FramePosition) -> Self {
         Self { source, format, offset, end, frame_position, is_closed: false, octets: Vec::new() }
     }
 
-    /// Returns the offset of the end of the last complete frame.
+    /// Returns the offset at which the last complete frame ends.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -170,18 +171,18 @@ impl<R: Read> FrameReader<R> {
         self.format
     }
 
-    /// Returns true if nothing follows the last complete frame.
+    /// Returns true if the segment ends after the last complete frame.
     pub fn is_at_end(&self) -> bool {
         self.offset == self.end
     }
 
-    /// Returns true if the last frame marks the end. Earlier versions have no such frames, so the result is
-    /// always true for their format.
+    /// Returns true if the last frame marks the segment as complete. The format of earlier versions has no such frames,
+    /// so the result is always true for it.
     pub fn is_closed(&self) -> bool {
         self.is_closed || self.format == Format::Unchained
     }
 
-    /// Returns the next frame. After [`SegmentItem::Incomplete`] there is none.
+    /// Returns the next item of the segment. After [`SegmentItem::Incomplete`] nothing follows.
     pub fn next(&mut self) -> io::Result<SegmentItem<'_>> {
         let (left, header) = (self.end - self.offset, self.format.header_length());
         if left == 0 {
@@ -214,7 +215,7 @@ impl<R: Read> FrameReader<R> {
     }
 }
 
-/// Returns true if there is a complete frame anywhere in these octets.
+/// Returns true if a complete frame starts anywhere in these octets.
 pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
     let marks = octets.windows(FRAME_MAGIC.len()).enumerate().filter(|(_, window)| *window == FRAME_MAGIC);
     marks.map(|(at, _)| &octets[at..]).any(|frame| {
@@ -224,8 +225,8 @@ pub(crate) fn contains_frame(octets: &[u8], format: Format) -> bool {
     })
 }
 
-/// Returns true if these octets at the end of a segment are a frame with one changed bit, rather than a
-/// partly written one.
+/// Returns true if these octets at the end of a segment are a whole frame with one changed bit, not a partly written
+/// frame.
 pub(crate) fn is_one_bit_off(octets: &[u8], format: Format) -> bool {
     let Some((header, entries)) = octets.split_at_checked(format.header_length()) else { return false };
     let length = u32::from_be_bytes(
@@ -273,7 +274,7 @@ mod tests {
         (out, next)
     }
 
-    /// Returns the number of complete frames, their end, and whether anything else follows.
+    /// Returns the number of complete frames, the offset at which they end, and whether anything follows them.
     fn read(octets: &[u8]) -> (usize, u64, bool) {
         let mut frames = FrameReader::new(octets, 0, octets.len() as u64, Format::Chained, FIRST);
         for count in 0.. {

@@ -16,43 +16,42 @@ use crate::segment::{self, SegmentStart};
 use crate::usage::{self, JournalUsage};
 use crate::{JournalError, TruncatedTail, compaction, entry, frame};
 
-/// When a record counts as safe.
+/// When a change counts as recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// On the disk: the record survives a crash of the machine.
+    /// Once it is on the disk: the record survives a crash of the machine.
     Synced,
-    /// In the kernel: the record survives any end of the process.
+    /// Once the kernel has it: the record survives any end of the process.
     Buffered,
 }
 
-/// The journal of one middlebox, in its own directory.
+/// The journal of a middlebox, in a directory of its own.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    /// The directory, locked while open, so that no other process opens the journal.
+    /// The directory, which is locked so that no other process opens the journal.
     _lock: File,
     durability: Durability,
-    /// Numbers of the segments; the last one grows, if there is an appender.
+    /// Numbers of the segments. Frames are appended to the last one, if there is an appender.
     segments: Vec<u64>,
-    /// The end of the last segment; `None` if the disk had no space for another segment.
+    /// The segment to which frames are appended; `None` if the disk had no space for another segment.
     appender: Option<Appender>,
     /// The high-water mark; `None` if it could not be written.
     mark: Option<HighWaterMark>,
     usage: JournalUsage,
-    /// The running compaction, and the usage when it began.
+    /// The compaction that is running, and the usage when it began; `None` if none is running.
     compaction: Option<(JoinHandle<Result<(), JournalError>>, JournalUsage)>,
     truncated_tail: Option<TruncatedTail>,
-    /// PIDs of rules that had ended when the journal was opened, as far as its entries still contain them.
+    /// PIDs of rules that had ended when the journal was opened, unless a compaction had removed them.
     ended_pids: Vec<Pid>,
-    /// The frame being written; its memory is reused.
+    /// The frame that is being written; the buffer is reused.
     frame: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens the journal in this directory, and creates it if necessary. Returns the current rules, including
-    /// expired ones, in the order of their latest change. Only one process can have it open. If the disk has
-    /// no space for the first segment, the journal opens nevertheless, and refuses records until there is
-    /// space.
+    /// Opens the journal in this directory, and creates it if necessary. Returns the current rules, including expired
+    /// ones, in the order of their latest change. Only one process at a time can have the journal open. If the disk has
+    /// no space for the first segment, the journal is opened nevertheless, and refuses records until there is space.
     pub fn open(dir: &Path) -> Result<(Self, Vec<RecordedRule>), JournalError> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::io("create", dir))?;
         let lock = lock(dir)?;
@@ -94,7 +93,7 @@ impl Journal {
         Ok((journal, rules))
     }
 
-    /// Returns the journal with this durability instead of [`Durability::Synced`].
+    /// Returns the journal with the given durability; the default is [`Durability::Synced`].
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self.mark_position();
@@ -102,18 +101,19 @@ impl Journal {
         self
     }
 
-    /// Returns the incomplete frame that was cut off at the end when the journal was opened.
+    /// Returns the incomplete frame that was cut off at the end of the journal when it was opened; `None` if there was
+    /// none.
     pub fn truncated_tail(&self) -> Option<&TruncatedTail> {
         self.truncated_tail.as_ref()
     }
 
-    /// Returns the PIDs of rules that had ended when the journal was opened, in the order of their ends. PIDs
-    /// that a compaction has removed are missing. The second call returns none.
+    /// Returns the PIDs of rules that had ended when the journal was opened, in the order of their ends, except those
+    /// that a compaction had removed. A second call returns none.
     pub fn take_ended_pids(&mut self) -> Vec<Pid> {
         std::mem::take(&mut self.ended_pids)
     }
 
-    /// Records the changes of a batch: all or, on an error, none. They are durable on return.
+    /// Records the changes of a batch: all of them or, in case of an error, none. On return they are durable.
     pub fn record(
         &mut self,
         changes: &[Change],
@@ -129,7 +129,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the end of the last segment, which begins now if the disk had no space for it.
+    /// Returns the last segment. If the disk had no space for it before, tries to begin it now.
     fn appender(&mut self) -> Result<&mut Appender, JournalError> {
         if self.appender.is_none() {
             let (number, start) = match self.segments.last() {
@@ -144,7 +144,7 @@ impl Journal {
         Ok(self.appender.as_mut().expect("the segment has begun"))
     }
 
-    /// Appends the frame under construction, and moves the mark.
+    /// Appends the frame that has been built, and moves the high-water mark.
     fn append(&mut self) -> Result<(), JournalError> {
         let (mut frame, durability) = (std::mem::take(&mut self.frame), self.durability);
         let appended = self.appender().and_then(|appender| appender.append(&mut frame, durability));
@@ -157,12 +157,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the entries of the last recorded batch, for a [`Replica`](crate::Replica).
+    /// Returns the entries of the batch recorded last, for a [`Replica`](crate::Replica).
     pub fn last_entries(&self) -> &[u8] {
         frame::entries(&self.frame)
     }
 
-    /// Records entries. `usage` has the numbers of current rules and of superseded entries after this record.
+    /// Records entries. `usage` is the number of current rules and of superseded entries after this record.
     pub(crate) fn record_entries(&mut self, entries: &[u8], usage: JournalUsage) -> Result<(), JournalError> {
         frame::begin(&mut self.frame);
         self.frame.extend_from_slice(entries);
@@ -181,7 +181,7 @@ impl Journal {
         &self.dir
     }
 
-    /// Replaces the whole journal by these entries, one per rule; an error changes nothing.
+    /// Replaces the content of the journal with these entries, one per rule; in case of an error nothing changes.
     pub(crate) fn replace(&mut self, entries: &[&[u8]]) -> Result<(), JournalError> {
         // A failure is irrelevant, because it leaves only segments that are replaced now.
         let _ = self.finish_compaction();
@@ -201,8 +201,8 @@ impl Journal {
         superseded.iter().try_for_each(|number| segment::remove(&segment::path(&self.dir, *number)))
     }
 
-    /// Moves the mark to the end of the journal, which must be on the disk completely. If that fails, the mark is
-    /// not moved, but the record is safe; [`sync_mark`](Self::sync_mark) reports the error.
+    /// Moves the high-water mark to the end of the journal, which must be completely on the disk. If that fails, the
+    /// records are safe nevertheless; [`sync_mark`](Self::sync_mark) reports the error.
     fn mark_position(&mut self) {
         let Some(position) = self.position() else { return };
         if self.mark.as_mut().is_some_and(|mark| mark.advance(position).is_err()) {
@@ -210,20 +210,19 @@ impl Journal {
         }
     }
 
-    /// Returns the end of the journal; `None` if its last segment has not begun.
+    /// Returns the end of the journal; `None` if its last segment has not been created.
     fn position(&self) -> Option<Position> {
         let (segment, appender) = (self.segments.last()?, self.appender.as_ref()?);
         Some(Position::new(*segment, appender.frame_position(), self.durability))
     }
 
-    /// Returns true if [`sync_mark`](Self::sync_mark) is due. A crash of the machine may then set the mark
-    /// back, so that the loss of the last records would not be noticed. The mark need not be synced after
-    /// each batch.
+    /// Returns true if [`sync_mark`](Self::sync_mark) is needed. Until it is called, a crash of the machine may set the
+    /// mark back, so that the loss of the last records would not be noticed. It need not be called after each batch.
     pub fn needs_mark_sync(&self) -> bool {
         self.mark.as_ref().is_none_or(|mark| !mark.is_synced())
     }
 
-    /// Syncs the mark, which waits for the disk. An error loses no record; try again later.
+    /// Waits until the high-water mark is on the disk. In case of an error no record is lost; try again later.
     pub fn sync_mark(&mut self) -> Result<(), JournalError> {
         match &mut self.mark {
             Some(mark) => mark.sync(),
@@ -243,7 +242,7 @@ impl Journal {
         }
     }
 
-    /// Syncs the recorded changes, which matters only with [`Durability::Buffered`].
+    /// Waits until all recorded changes are on the disk. This is needed only with [`Durability::Buffered`].
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.appender()?.sync()?;
         match (&self.mark, self.position()) {
@@ -253,10 +252,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Starts to compact the segments if most of their entries are superseded and occupy 8 MiB or a quarter of
-    /// the free space. A thread compacts while recording continues. Call this function regularly. An error means
-    /// that the last compaction failed, which costs space and time at the next opening, but loses no record. The
-    /// next call tries again, so wait a while.
+    /// Starts to compact the segments if most of their entries are superseded and occupy 8 MiB or a quarter of the free
+    /// space. A thread compacts while recording continues. Call this function regularly. An error means that the last
+    /// compaction failed, which costs space and time when the journal is next opened, but loses no record. The next
+    /// call tries again, so do not call at once.
     pub fn compact_if_due(&mut self) -> Result<(), JournalError> {
         if self.compaction.as_ref().is_some_and(|(thread, _)| !thread.is_finished()) {
             return Ok(());
@@ -268,7 +267,7 @@ impl Journal {
         self.begin_compaction()
     }
 
-    /// Passes the segments to a thread, and starts another segment.
+    /// Passes the segments to a thread for compaction, and starts another segment.
     fn begin_compaction(&mut self) -> Result<(), JournalError> {
         // A segment is followed by another only if it is complete.
         self.appender()?.close()?;
@@ -282,7 +281,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Waits for the compaction thread, if there is one.
+    /// Waits for the end of the compaction, if one is running.
     fn finish_compaction(&mut self) -> Result<(), JournalError> {
         if let Some((thread, before)) = self.compaction.take() {
             thread.join().expect("compaction does not panic")?;
@@ -294,15 +293,15 @@ impl Journal {
 }
 
 impl Drop for Journal {
-    /// Waits for the compaction, because nothing may use the directory after the lock is released.
+    /// Waits for the end of the compaction, because nothing may use the directory after the lock has been released.
     fn drop(&mut self) {
         // The next compaction cleans up after this one.
         let _ = self.finish_compaction();
     }
 }
 
-/// Locks the directory, because two processes would overwrite each other's records. The kernel releases the
-/// lock when its holder ends, for any reason.
+/// Locks the directory, because two processes would overwrite each other's records. The kernel releases the lock when
+/// the process ends for any reason.
 fn lock(dir: &Path) -> Result<File, JournalError> {
     let lock = File::open(dir).map_err(JournalError::io("open", dir))?;
     lock.try_lock().map_err(|error| match error {
@@ -312,7 +311,7 @@ fn lock(dir: &Path) -> Result<File, JournalError> {
     Ok(lock)
 }
 
-/// Returns the size of these segments in octets.
+/// Returns the sum of the sizes of these segments, in octets.
 fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
     let length = |number: &u64| {
         let path = segment::path(dir, *number);
@@ -321,7 +320,7 @@ fn octets_of(dir: &Path, segments: &[u64]) -> Result<u64, JournalError> {
     segments.iter().map(length).sum()
 }
 
-/// Continues after the complete frames of a segment, and cuts off the octets after them.
+/// Continues a segment after its complete frames, and cuts off the octets after these.
 fn resume_segment(path: PathBuf, end: &SegmentEnd, is_truncated: bool) -> Result<Appender, JournalError> {
     let file = File::options().write(true).open(&path).map_err(JournalError::io("open", &path))?;
     if is_truncated {

@@ -22,18 +22,18 @@ use crate::{Durability, JournalError};
 
 const MARK_FILE: &str = "mark";
 const MAGIC: [u8; 8] = *b"hol:mark";
-/// Disks write a sector completely or not at all.
+/// Length of a sector in octets; a disk writes a sector completely or not at all.
 const SECTOR_OCTETS: usize = 512;
 const SLOT_OCTETS: usize = 44;
 
-/// A position up to which the journal was on the disk.
+/// A position in the journal up to which everything was on the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The growing segment.
+    /// The number of the last segment.
     pub segment: u64,
-    /// The position of its next frame.
+    /// The position of the next frame in the segment.
     pub frame_position: FramePosition,
-    /// True if every acknowledged batch is before this position.
+    /// Whether all acknowledged batches are before this position.
     pub is_exact: bool,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct HighWaterMark {
 }
 
 impl HighWaterMark {
-    /// Creates the mark, or continues it, with a position that is on the disk.
+    /// Opens the mark's file, or creates it, and sets it to a position that is on the disk.
     pub fn open(dir: &Path, position: Position) -> Result<Self, JournalError> {
         let path = path(dir);
         let count = read_slots(dir)?.map_or(0, |(count, _)| count);
@@ -62,7 +62,7 @@ impl HighWaterMark {
         Ok(mark)
     }
 
-    /// Moves the mark. The kernel has it on return, so it survives any end of the process.
+    /// Moves the mark. On return the kernel has it, so it survives any end of the process.
     pub fn advance(&mut self, position: Position) -> Result<(), JournalError> {
         if self.position == position { Ok(()) } else { self.write(position) }
     }
@@ -77,7 +77,7 @@ impl HighWaterMark {
         Ok(())
     }
 
-    /// Returns true if the mark is on the disk, so that a crash of the machine cannot set it back.
+    /// Returns true if the mark is on the disk, so that it survives a crash of the machine.
     pub fn is_synced(&self) -> bool {
         self.is_synced
     }
@@ -94,8 +94,8 @@ impl Position {
         Self { segment, frame_position, is_exact: durability == Durability::Synced }
     }
 
-    /// Fails if the journal ends before this position. `end` is the number of the last segment and the end of its
-    /// complete frames, and `has_tail` is true if anything follows these frames.
+    /// Returns an error if the journal ends before this position. `end` is the number of the last segment and the end
+    /// of its complete frames; `has_tail` says whether anything follows these frames.
     pub fn check(
         &self,
         dir: &Path,
@@ -124,7 +124,7 @@ impl Position {
     }
 }
 
-/// Returns the mark's position; `None` if there is no mark, as earlier versions had none.
+/// Returns the position of the mark; `None` if there is no mark, as in journals of earlier versions.
 pub(crate) fn read(dir: &Path) -> Result<Option<Position>, JournalError> {
     Ok(read_slots(dir)?.map(|(_, position)| position))
 }
@@ -150,7 +150,7 @@ fn read_slots(dir: &Path) -> Result<Option<(u64, Position)>, JournalError> {
     slots.max_by_key(|(count, _)| *count).ok_or(damaged).map(Some)
 }
 
-/// Creates the file with its final length, so that a full disk does not matter later.
+/// Creates the file with its final length, so that the mark can be moved even if the disk is full later.
 fn create(dir: &Path, position: Position) -> io::Result<()> {
     let unfinished = dir.join(format!("{MARK_FILE}.new"));
     let write = || {
@@ -178,7 +178,7 @@ fn slot(count: u64, position: Position) -> [u8; SLOT_OCTETS] {
     octets
 }
 
-/// Parses the count and the position of a slot; `None` if it is incomplete.
+/// Parses the count and the position in a slot of the file; `None` if the slot is incomplete.
 fn parse(octets: &[u8]) -> Option<(u64, Position)> {
     let number = |at: usize| Some(u64::from_be_bytes(octets.get(at..at + 8)?.try_into().ok()?));
     let frame_position = FramePosition::from_octets(octets.get(24..36)?.try_into().ok()?);
@@ -206,7 +206,7 @@ mod tests {
         }
     }
 
-    /// The machine can stop while either slot is written.
+    /// The machine may stop while one of the slots is being written.
     #[test]
     fn an_incomplete_slot_leaves_the_previous_mark() {
         let dir = tempfile::tempdir().unwrap();

@@ -11,14 +11,14 @@ use crate::entry::Entry;
 use crate::recovery::{NO_FRAME, damage_error, relevant_segments};
 use crate::{JournalError, mark, segment};
 
-/// Maximum number of attempts while compactions remove segments. A compaction takes much longer than opening the
-/// segments.
+/// Maximum number of attempts to open the segments while compactions remove them. A compaction takes much longer than
+/// opening the segments.
 const MAX_RETRIES: usize = 10;
 
-/// Returns the current rules recorded in this directory, by PID, including expired ones.
+/// Returns the current rules in the journal of this directory, in order of PID, including expired rules.
 ///
-/// Nothing is written, locked or removed: a recording process continues, and its concurrent records may be
-/// missing.
+/// Nothing is written, locked or removed: another process may record meanwhile, and the result may lack its concurrent
+/// records.
 pub fn read(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
     let mut attempts = 1;
     loop {
@@ -50,7 +50,7 @@ fn read_once(dir: &Path) -> Result<Vec<RecordedRule>, JournalError> {
         for_each_entry_of(&mut frames, &path, |entry, _| {
             match entry {
                 Entry::Current(recorded) => drop(rules.insert(recorded.rule.pid, recorded)),
-                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("the end of a rule that never began")?),
+                Entry::Ended(pid) => drop(rules.remove(&pid).ok_or("a record ends a rule that never began")?),
             }
             Ok(())
         })?;

@@ -11,23 +11,23 @@ use crate::frame;
 use crate::segment::{self, SegmentList, SegmentReader, SegmentStart};
 use crate::{JournalError, TruncatedTail, mark};
 
-/// The content of all segments of a directory.
+/// The content of all segments in a directory.
 pub(crate) struct RecoveredState {
     /// The current rules.
     pub rules: Vec<RecordedRule>,
     /// PIDs of ended rules.
     pub ended: Vec<Pid>,
-    /// Number of entries, including superseded ones.
+    /// Number of entries, including superseded entries.
     pub entries: u64,
-    /// The segments with these entries.
+    /// The numbers of the segments that contain the entries.
     pub segments: Vec<u64>,
-    /// The end of the complete frames of the last segment; `None` if there is no segment.
+    /// Where the complete frames of the last segment end; `None` if there is no segment.
     pub end: Option<SegmentEnd>,
-    /// The incomplete data after the complete frames.
+    /// The incomplete frame after the complete ones; `None` if there is none.
     pub truncated_tail: Option<TruncatedTail>,
 }
 
-/// Reads all relevant segments, and removes all other segments.
+/// Reads all segments that are still needed, and removes the others.
 pub(crate) fn recover(dir: &Path) -> Result<RecoveredState, JournalError> {
     let mark = mark::read(dir)?;
     let SegmentList { numbers, unfinished } = segment::list(dir)?;
@@ -75,7 +75,7 @@ pub(crate) fn damage_error(path: &Path, offset: u64, problem: &'static str) -> J
     JournalError::Damaged { path: path.to_owned(), offset, problem }
 }
 
-/// Opens the last segment that needs no earlier segment, and all segments after it.
+/// Opens the last segment that needs no earlier segment, and all segments that follow it.
 pub(crate) fn relevant_segments(
     dir: &Path,
     numbers: &[u64],
@@ -96,8 +96,8 @@ pub(crate) fn relevant_segments(
     Ok(relevant)
 }
 
-/// Returns the tail after the complete frames of a segment, if it can be an incomplete write. One batch is written at a
-/// time, so a complete frame after the tail means another kind of damage.
+/// Returns the octets after the complete frames of a segment, if they can be an incomplete write. Only one batch is
+/// written at a time, so if a complete frame follows them, it is another kind of damage.
 fn truncated_tail_of(path: &Path, end: &SegmentEnd) -> Result<Option<TruncatedTail>, JournalError> {
     let &SegmentEnd { offset: end, format, .. } = end;
     let read = || {

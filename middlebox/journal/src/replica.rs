@@ -13,23 +13,23 @@ use crate::entry::{self, Entry, parse_all};
 use crate::usage::JournalUsage;
 use crate::{Journal, JournalError};
 
-/// A copy of the journal of a middlebox, as [`Journal::open`] reads it.
+/// A standby's copy of a middlebox's journal; [`Journal::open`] can open it.
 #[derive(Debug)]
 pub struct Replica {
     journal: Journal,
     /// PIDs of the current rules.
     current: BTreeSet<Pid>,
-    /// Entries of a new copy that is still incomplete.
+    /// Entries of a new copy that is not complete yet.
     incoming: Vec<u8>,
 }
 
-/// Appends the entry of a rule, for [`Replica::add`].
+/// Encodes the entry of a rule for [`Replica::add`] and appends it to `out`.
 pub fn write_entry(recorded: &RecordedRule, out: &mut Vec<u8>) {
     entry::write_rule(recorded, out);
 }
 
 impl Replica {
-    /// Opens the copy in this directory, or creates a new one.
+    /// Opens the copy in this directory, and creates it if there is none.
     pub fn open(dir: &Path) -> Result<Self, JournalError> {
         let (journal, rules) = Journal::open(dir)?;
         let current = rules.iter().map(|recorded| recorded.rule.pid).collect();
@@ -41,17 +41,17 @@ impl Replica {
         self.journal.directory()
     }
 
-    /// Returns the number of rules.
+    /// Returns the number of current rules.
     pub fn len(&self) -> usize {
         self.current.len()
     }
 
-    /// Returns true if the copy has no rule.
+    /// Returns true if the copy has no current rules.
     pub fn is_empty(&self) -> bool {
         self.current.is_empty()
     }
 
-    /// Begins a new copy. The previous content stays until the new copy is [complete](Self::finish).
+    /// Begins a new copy. The previous content stays until the new copy is [finished](Self::finish).
     pub fn begin(&mut self) {
         self.incoming.clear();
     }
@@ -61,7 +61,7 @@ impl Replica {
         self.incoming.extend_from_slice(entries);
     }
 
-    /// Replaces the previous content by the new copy, which is on the disk on return.
+    /// Replaces the previous content with the new copy, which is on the disk on return.
     pub fn finish(&mut self) -> Result<(), JournalError> {
         let incoming = std::mem::take(&mut self.incoming);
         let (mut current, mut entries) = (BTreeSet::new(), Vec::new());
@@ -120,7 +120,7 @@ impl Replica {
         Ok(())
     }
 
-    /// Syncs the high-water mark and compacts, if due. An error loses no record.
+    /// Syncs the high-water mark and compacts the journal, each if it is time. In case of an error no record is lost.
     pub fn compact_if_due(&mut self) -> Result<(), JournalError> {
         if self.journal.needs_mark_sync() {
             self.journal.sync_mark()?;

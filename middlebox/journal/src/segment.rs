@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use crate::JournalError;
 use crate::frame::{Format, FramePosition, FrameReader};
 
-/// Octets before the first frame.
+/// Length of a segment's header, which precedes the first frame, in octets.
 pub(crate) const HEADER_LENGTH: usize = 16;
-/// The version of the format.
+/// The version of the segment format.
 pub(crate) const VERSION: u8 = 2;
-/// The previous version, which can still be read.
+/// The previous version of the segment format, which can still be read.
 const UNCHAINED_VERSION: u8 = 1;
 
 const MAGIC: [u8; 8] = *b"hol:rule";
 const FILE_PREFIX: &str = "journal.";
-/// Suffix of a segment that is not on the disk yet.
+/// Suffix of a segment's file name until the segment is on the disk.
 const UNFINISHED_SUFFIX: &str = ".new";
 
-/// The rules that are current before a segment's first frame.
+/// The rules that are current at the start of a segment, before its first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentStart {
-    /// No rules: earlier segments are obsolete.
+    /// No rules: earlier segments are not needed.
     Empty,
-    /// The rules at the end of the previous segment.
+    /// The rules that are current at the end of the previous segment.
     Continued,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn path(dir: &Path, number: u64) -> PathBuf {
 pub(crate) struct SegmentList {
     /// Numbers of the segments, in ascending order.
     pub numbers: Vec<u64>,
-    /// Files that are not on the disk yet.
+    /// Segment files that were not yet on the disk when writing stopped.
     pub unfinished: Vec<PathBuf>,
 }
 
@@ -64,8 +64,8 @@ pub(crate) fn remove(path: &Path) -> Result<(), JournalError> {
     fs::remove_file(path).map_err(JournalError::io("remove", path))
 }
 
-/// Creates a segment, or replaces the segment with this number. The file gets its name only when everything
-/// written by `fill` is on the disk, so a segment always has a complete header. Returns the file.
+/// Creates the segment with this number, or replaces it. The file gets its name only when everything that `fill` writes
+/// is on the disk, so a segment always has a complete header. Returns the file.
 pub(crate) fn create(
     dir: &Path,
     number: u64,
@@ -96,12 +96,12 @@ fn create_unfinished(
     Ok(file)
 }
 
-/// Syncs the directory: a file's name is on the disk only after that.
+/// Syncs the directory, because only then the names of new files are on the disk.
 pub(crate) fn sync_directory(dir: &Path) -> Result<(), JournalError> {
     File::open(dir).and_then(|dir| dir.sync_all()).map_err(JournalError::io("sync", dir))
 }
 
-/// The frames of an open segment.
+/// A reader of the frames in an open segment.
 pub(crate) type SegmentReader = FrameReader<BufReader<File>>;
 
 /// Opens a segment for reading.

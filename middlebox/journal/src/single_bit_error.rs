@@ -1,12 +1,12 @@
 //! Detects single-bit errors from a wrong checksum.
 
-/// The polynomial of CRC-32C, RFC 9260 appendix A, with its bits reversed as in the table of that appendix.
+/// The polynomial of CRC-32C (RFC 9260 appendix A), with its bits in reverse order as in the table of that appendix.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-/// Returns true if a checksum that differs by this much can result from one changed bit in `octets` octets.
+/// Returns true if a single changed bit in `octets` octets can change their checksum by `difference` (XOR).
 ///
-/// CRCs are linear: the difference depends only on the bit's position, and each position towards the start is one
-/// more step of the CRC register.
+/// CRCs are linear: the difference depends only on the bit's position, and each position towards the start is one more
+/// step of the CRC register.
 pub(crate) fn is_single_bit_error(difference: u32, octets: usize) -> bool {
     let mut register = POLYNOMIAL;
     (0..octets * 8).any(|_| {

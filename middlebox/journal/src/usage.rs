@@ -6,10 +6,10 @@ use nix::sys::statvfs::statvfs;
 
 /// A compaction runs only if it frees at least this many octets, so that compactions are rare.
 const MIN_FREED_OCTETS: u64 = 64 << 10;
-/// If a compaction frees this many octets, it runs regardless of the free space.
+/// A compaction that frees this many octets runs no matter how much space is free.
 const LARGE_WASTE: u64 = 8 << 20;
 
-/// The number and size of a journal's entries, which decide about compaction.
+/// The number and size of a journal's entries, which determine when it is compacted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JournalUsage {
     /// Number of current rules.
@@ -21,20 +21,20 @@ pub(crate) struct JournalUsage {
 }
 
 impl JournalUsage {
-    /// Returns the approximate number of octets of superseded entries.
+    /// Returns the approximate size of the superseded entries, in octets.
     fn waste(self) -> u64 {
         let share = u128::from(self.octets) * u128::from(self.superseded);
         (share / u128::from((self.current + self.superseded).max(1))) as u64
     }
 
-    /// Returns the usage after a compaction that began with the usage `before`.
+    /// Returns the usage after a compaction; `before` is the usage when it began.
     pub fn compacted(self, before: Self) -> Self {
         let (superseded, octets) = (self.superseded - before.superseded, self.octets - before.waste());
         Self { superseded, octets, ..self }
     }
 
-    /// Returns true if compaction is worth its cost. `free` returns the free space of the disk, and is called
-    /// only if the answer depends on it.
+    /// Returns true if a compaction is worth its cost. `free` returns the free space of the disk in octets; it is
+    /// called only if the answer depends on it.
     pub fn is_worth_compaction(self, free: impl FnOnce() -> u64) -> bool {
         let waste = self.waste();
         self.superseded > self.current

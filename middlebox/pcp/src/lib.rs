@@ -25,20 +25,20 @@ pub use option::Filter;
 pub use request::{Mapping, Operation, Request};
 pub use result_code::ResultCode;
 
-/// The port of a gateway for both protocols. RFC 6887 section 19.1.
+/// The UDP port at which gateways accept PCP and NAT-PMP. RFC 6887 section 19.1.
 pub const PORT: u16 = 5351;
 
-/// A request in either protocol.
+/// A request of PCP or NAT-PMP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DatagramRequest {
-    /// PCP.
+    /// A request of PCP.
     Pcp(Request),
-    /// NAT-PMP.
+    /// A request of NAT-PMP.
     NatPmp(nat_pmp::Request),
 }
 
-/// Parses a datagram; `None` if it is to be ignored. The answer to an invalid request is [`reply::error_response`]
-/// for PCP and [`nat_pmp::error_response`] for version 0. RFC 6887 section 8.3.
+/// Parses a datagram; `None` if it must be ignored. For an invalid request returns the result code, which
+/// [`reply::error_response`] encodes for PCP and [`nat_pmp::error_response`] for version 0. RFC 6887 section 8.3.
 pub fn parse(octets: &[u8]) -> Result<Option<DatagramRequest>, ResultCode> {
     match octets {
         [] | [_] => Ok(None),

@@ -8,23 +8,23 @@ use crate::ResultCode;
 
 /// The version number of NAT-PMP.
 pub(crate) const VERSION: u8 = 0;
-/// Added to the opcode in an answer.
+/// The value that is added to a request's opcode in its answer.
 const ANSWER_BIT: u8 = 128;
 const UDP: u8 = 17;
 const TCP: u8 = 6;
 
-/// A request of a host.
+/// A request of a host to the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
-    /// Asks for the gateway's outside address.
+    /// Requests the gateway's outside address.
     Address,
-    /// Asks for a mapping of one of the host's ports.
+    /// Requests a mapping of one of the host's ports.
     Map {
-        /// TCP or UDP, as an IP protocol number.
+        /// IP protocol number: TCP or UDP.
         protocol: u8,
-        /// The host's port; 0 together with a lifetime of 0 means all ports.
+        /// The host's port. Port 0 with lifetime 0 means all ports.
         port: u16,
-        /// The preferred outside port; 0 is any.
+        /// The preferred outside port; 0 means any.
         external: u16,
         /// Lifetime in seconds; 0 deletes the mapping.
         lifetime: u32,
@@ -32,7 +32,7 @@ pub enum Request {
 }
 
 impl Request {
-    /// Parses a request; `None` if it is too short: it may not be a request, so there is no answer.
+    /// Parses a request; `None` if the datagram is too short. It may not be a request, so it gets no answer.
     pub(crate) fn parse(octets: &[u8]) -> Result<Option<Self>, ResultCode> {
         let mut rest = octets;
         let (_, operation) = (rest.get_u8(), rest.get_u8());
@@ -73,22 +73,23 @@ fn put_mapping(out: &mut Vec<u8>, port: u16, external: u16, lifetime: u32) {
     out.put_u32(lifetime);
 }
 
-/// Returns the answer with the gateway's address. `epoch` is the age of the gateway's state in seconds.
+/// Returns the answer with the gateway's address. `epoch` is the time since the gateway's state was last lost, in
+/// seconds.
 pub fn address_response(address: Ipv4Addr, epoch: u32) -> Vec<u8> {
     let mut out = header(0, 0, epoch);
     out.put_slice(&address.octets());
     out
 }
 
-/// Returns the answer about a granted mapping, with its outside port and its lifetime in seconds. Both are 0 for
-/// a deleted mapping.
+/// Returns the answer about a mapping, with its outside port and its lifetime in seconds; both are 0 if the mapping was
+/// deleted.
 pub fn mapping_response(protocol: u8, port: u16, external: u16, lifetime: u32, epoch: u32) -> Vec<u8> {
     let mut out = header(operation(protocol), 0, epoch);
     put_mapping(&mut out, port, external, lifetime);
     out
 }
 
-/// Returns the refusal of a request. NAT-PMP has fewer codes than PCP. RFC 6886 section 3.5.
+/// Returns the answer that refuses a request. NAT-PMP has fewer result codes than PCP. RFC 6886 section 3.5.
 pub fn error_response(request: &[u8], refusal: ResultCode, epoch: u32) -> Vec<u8> {
     let code = match refusal {
         ResultCode::UnsupportedVersion => 1,

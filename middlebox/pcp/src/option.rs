@@ -6,7 +6,7 @@ use bytes::{Buf, BufMut};
 
 use crate::{ResultCode, address};
 
-/// Options with lower codes are mandatory. RFC 6887 section 7.3.
+/// The lowest code of optional options; options with lower codes are mandatory to process. RFC 6887 section 7.3.
 const FIRST_OPTIONAL: u8 = 128;
 const PREFER_FAILURE: u8 = 2;
 const FILTER_OPTION: u8 = 3;
@@ -14,24 +14,24 @@ const FILTER_OPTION: u8 = 3;
 /// Remote hosts that may use a mapping: the option FILTER. RFC 6887 section 13.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filter {
-    /// Prefix length in bits.
+    /// Length of the address prefix in bits.
     pub prefix_length: u8,
     /// Address of the remote hosts.
     pub address: IpAddr,
-    /// Port of the remote hosts; 0 is any.
+    /// Port of the remote hosts; 0 means any.
     pub port: u16,
 }
 
-/// The options of a MAP request.
+/// The options of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Whether the message has the option PREFER_FAILURE. RFC 6887 section 13.2.
+    /// Whether the request has the option PREFER_FAILURE. RFC 6887 section 13.2.
     pub prefer_failure: bool,
     pub filters: Vec<Filter>,
 }
 
 impl Options {
-    /// Parses the options, ignoring unknown optional ones.
+    /// Parses the options of a request; unknown optional ones are ignored.
     pub fn parse(mut rest: &[u8], is_map: bool) -> Result<Self, ResultCode> {
         let mut options = Self::default();
         while !rest.is_empty() {
@@ -51,7 +51,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Adds a filter; a filter of prefix length zero removes earlier filters.
+    /// Adds a filter; a filter with prefix length zero removes all earlier filters.
     fn filter(&mut self, mut value: &[u8]) -> Result<(), ResultCode> {
         if value.len() != Filter::FILTER_LENGTH {
             return Err(ResultCode::MalformedOption);
@@ -91,7 +91,8 @@ impl Filter {
     const FILTER_LENGTH: usize = 20;
 }
 
-/// Takes the next option's code and value. Its length excludes the padding to four octets.
+/// Returns the code and the value of the next option. The option's length does not include the padding to a multiple of
+/// four octets.
 fn parse_next<'a>(rest: &mut &'a [u8]) -> Result<(u8, &'a [u8]), ResultCode> {
     let ([code, _, high, low], others) = rest.split_first_chunk().ok_or(ResultCode::MalformedOption)?;
     let length = usize::from(u16::from_be_bytes([*high, *low]));

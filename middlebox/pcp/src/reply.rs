@@ -5,18 +5,18 @@ use bytes::BufMut;
 use crate::request::{HEADER_LENGTH, MAX_MESSAGE, VERSION};
 use crate::{Operation, ResultCode};
 
-/// The bit of the opcode that marks an answer.
+/// The bit that is set in the opcode of an answer.
 const ANSWER_BIT: u8 = 0x80;
 
-/// Returns the answer to a granted operation with its lifetime in seconds; `epoch` is the age of the
-/// gateway's state in seconds.
+/// Returns the answer that grants an operation, with the lifetime in seconds. `epoch` is the time since the gateway's
+/// state was last lost, in seconds.
 pub fn success_response(operation: &Operation, lifetime: u32, epoch: u32) -> Vec<u8> {
     let mut out = header(operation.code(), 0, lifetime, epoch);
     operation.put(&mut out);
     out
 }
 
-/// Returns the refusal of a request, with as much of the request as fits into a message.
+/// Returns the answer that refuses a request. It contains as much of the request as fits into a message.
 pub fn error_response(request: &[u8], refusal: ResultCode, epoch: u32) -> Vec<u8> {
     let operation = request.get(1).copied().unwrap_or_default();
     let mut out = header(operation, refusal.code(), refusal.lifetime(), epoch);

@@ -7,11 +7,11 @@ use bytes::{Buf, BufMut};
 use crate::option::{Filter, Options};
 use crate::{ResultCode, address};
 
-/// The version number. RFC 6887 section 7.
+/// The version number of PCP. RFC 6887 section 7.
 pub(crate) const VERSION: u8 = 2;
-/// Octets of the header of every message.
+/// Length of the header of every message, in octets.
 pub(crate) const HEADER_LENGTH: usize = 24;
-/// Octets of the longest message.
+/// Maximum length of a message, in octets.
 pub(crate) const MAX_MESSAGE: usize = 1100;
 const MAP_LENGTH: usize = 36;
 const PEER_LENGTH: usize = 20;
@@ -19,35 +19,34 @@ const PEER_LENGTH: usize = 20;
 /// A request that a host sends to the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Lifetime in seconds; 0 deletes the mapping.
+    /// Requested lifetime in seconds; 0 deletes the mapping.
     pub lifetime: u32,
-    /// The host's address as the host itself knows it. If the source address of the datagram differs, there is a
-    /// NAT in between.
+    /// The host's address as the host itself knows it. If it differs from the source address of the datagram, there is
+    /// a NAT in between.
     pub client: IpAddr,
-    /// The operation.
+    /// The requested operation.
     pub operation: Operation,
 }
 
 /// An operation of PCP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Requests the age of the gateway's state, which shows whether it was lost. RFC 6887 section 14.1.
+    /// Requests the epoch time, which shows whether the gateway has lost its state. RFC 6887 section 14.1.
     Announce,
-    /// Makes a port of the host reachable. RFC 6887 section 11.
+    /// Makes a port of the host reachable from outside. RFC 6887 section 11.
     Map {
-        /// The mapping.
+        /// The port of the host and its outside address.
         mapping: Mapping,
-        /// True if the request fails when the suggested address and port are not available. RFC 6887 section
-        /// 13.2.
+        /// Whether the request fails if the suggested address and port are not available. RFC 6887 section 13.2.
         prefer_failure: bool,
-        /// The hosts that may use the mapping; all if empty.
+        /// The hosts that may use the mapping; empty: all hosts.
         filters: Vec<Filter>,
     },
-    /// Keeps a flow to a peer open. RFC 6887 section 12.
+    /// Keeps the mapping of a flow to a peer alive. RFC 6887 section 12.
     Peer {
-        /// The mapping.
+        /// The port of the host and its outside address.
         mapping: Mapping,
-        /// The peer.
+        /// The address and port of the peer.
         remote: SocketAddr,
     },
 }
@@ -55,18 +54,18 @@ pub enum Operation {
 /// A port of a host, and its outside address and port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// Number that a request must repeat to change or delete the mapping.
+    /// A number that later requests must repeat to change or delete the mapping.
     pub nonce: [u8; 12],
-    /// IP protocol number; 0: all protocols.
+    /// IP protocol number; 0 means all protocols.
     pub protocol: u8,
-    /// The host's port; 0: all ports.
+    /// The host's port; 0 means all ports.
     pub port: u16,
-    /// The requested outside address and port; the unspecified address and port 0 mean any.
+    /// The requested outside address and port. The unspecified address means any address, port 0 any port.
     pub external: SocketAddr,
 }
 
 impl Request {
-    /// Parses a datagram of version 2. RFC 6887 section 8.3.
+    /// Parses a datagram of PCP version 2. RFC 6887 section 8.3.
     pub(crate) fn parse(octets: &[u8]) -> Result<Self, ResultCode> {
         if octets.len() > MAX_MESSAGE || octets.len() < HEADER_LENGTH || !octets.len().is_multiple_of(4) {
             return Err(ResultCode::MalformedRequest);
@@ -115,7 +114,7 @@ impl Operation {
         }
     }
 
-    /// Appends the part after the header, which has the same format in a request and its answer.
+    /// Appends the part after the header, which has the same format in a request and in its answer.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Self::Announce => {}
@@ -132,7 +131,7 @@ impl Operation {
         }
     }
 
-    /// Returns the mapping, so that the granted values can be filled in.
+    /// Returns the mapping of the operation, to fill in the granted values; `None` for ANNOUNCE.
     pub fn mapping_mut(&mut self) -> Option<&mut Mapping> {
         match self {
             Self::Announce => None,
@@ -142,7 +141,7 @@ impl Operation {
 }
 
 impl Mapping {
-    /// Parses the mapping of an operation that has `length` octets before its options.
+    /// Parses the mapping in an operation whose part before the options has `length` octets.
     fn parse(rest: &mut &[u8], length: usize) -> Result<Self, ResultCode> {
         if rest.len() < length {
             return Err(ResultCode::MalformedRequest);

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ResultCode {
-    /// The version is neither 2 nor, for NAT-PMP, 0.
+    /// The version of the request is not supported: it is neither 2 (PCP) nor 0 (NAT-PMP).
     UnsupportedVersion = 1,
     /// The host is not authorized.
     NotAuthorized = 2,
@@ -12,9 +12,9 @@ pub enum ResultCode {
     MalformedRequest = 3,
     /// The opcode does not exist.
     UnsupportedOpcode = 4,
-    /// A mandatory option is unknown, or not supported here.
+    /// A mandatory option is unknown or not supported.
     UnsupportedOption = 5,
-    /// An option is too short, too long, or repeated.
+    /// An option is too short or too long, or occurs too often.
     MalformedOption = 6,
     /// The gateway cannot fulfil the request at the moment.
     NetworkFailure = 7,
@@ -26,19 +26,19 @@ pub enum ResultCode {
     UserExceedsQuota = 10,
     /// The requested address and port are not available, and the request accepts no others.
     CannotProvideExternal = 11,
-    /// The source address differs from the one in the request: there is a NAT in between.
+    /// The source address differs from the host's address in the request: there is a NAT in between.
     AddressMismatch = 12,
-    /// More filters than the gateway supports.
+    /// The request has more filters than the gateway supports.
     ExcessiveRemotePeers = 13,
 }
 
 impl ResultCode {
-    /// Returns the result code of the refusal.
+    /// Returns the number of this result code.
     pub const fn code(self) -> u8 {
         self as u8
     }
 
-    /// Returns the number of seconds for which the same request would be refused again.
+    /// Returns for how many seconds the gateway would refuse the same request again.
     pub const fn lifetime(self) -> u32 {
         match self {
             Self::NetworkFailure | Self::NoResources | Self::UserExceedsQuota => 30,

@@ -13,10 +13,10 @@ use hol_sctp::{Endpoint, HeldData};
 use crate::path::UdpPath;
 use crate::{Role, random};
 
-/// One end of an association.
+/// One end of an association of SCTP over UDP.
 ///
-/// After each call send what [`next_datagram`](Self::next_datagram) returns, and call [`advance`](Self::advance) at the time in
-/// [`wake_at`](Self::wake_at).
+/// After each call send what [`next_datagram`](Self::next_datagram) returns, and call [`advance`](Self::advance) at the
+/// time that [`wake_at`](Self::wake_at) returns.
 #[derive(Debug)]
 pub struct Association {
     endpoint: Endpoint,
@@ -26,28 +26,29 @@ pub struct Association {
     peer_port: u16,
     now: Time,
     wake_at: Time,
-    /// The next message for the application. While there is one, the endpoint holds the others, and its receive window closes.
+    /// The next message for the application. Until the application has read it, further messages stay in the endpoint,
+    /// and the receive window closes.
     message: Option<Bytes>,
-    /// Whether received messages are dropped, because this end has closed.
+    /// Whether received messages are dropped, because this end has closed the association.
     is_discarding: bool,
     datagrams: VecDeque<Bytes>,
     has_peer_closed: bool,
     end: Option<AssociationEnd>,
 }
 
-/// How an association has ended.
+/// How an association ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AssociationEnd {
-    /// Both ends have shut down. RFC 9260 section 9.2.
+    /// Both ends have shut the association down. RFC 9260 section 9.2.
     Closed,
-    /// The association was aborted, or the peer is unreachable.
+    /// The association was aborted, or the peer became unreachable.
     Failed(Failure),
 }
 
 impl Association {
-    /// Opens an association with this port of the peer, and sends INIT.
+    /// Opens an association with SCTP port `peer_port` of the peer, and sends INIT.
     pub fn connect(now: Time, path: UdpPath, peer_port: u16) -> Self {
-        /// The first dynamic port. RFC 6335 section 6.
+        /// The first dynamic port number. RFC 6335 section 6.
         const FIRST_DYNAMIC: u16 = 49_152;
         let mut rng = random::secure_rng();
         let port = FIRST_DYNAMIC + rng.below(u64::from(u16::MAX - FIRST_DYNAMIC) + 1) as u16;
@@ -81,7 +82,7 @@ impl Association {
         self.peer_port
     }
 
-    /// Returns our verification tag.
+    /// Returns this end's verification tag.
     pub fn verification_tag(&self) -> u32 {
         self.endpoint.verification_tag()
     }
@@ -91,28 +92,28 @@ impl Association {
         self.endpoint.outbound_streams()
     }
 
-    /// Returns whether messages can be exchanged.
+    /// Returns whether the association is established, so that messages can be exchanged.
     pub fn is_established(&self) -> bool {
         self.endpoint.state_name() == "ESTABLISHED"
     }
 
-    /// Returns whether the peer sends no more messages.
+    /// Returns whether the peer will send no more messages.
     pub fn has_peer_closed(&self) -> bool {
         self.has_peer_closed
     }
 
-    /// Returns how the association has ended; `None` if it has not, or while messages that arrived before the end are
-    /// unread.
+    /// Returns how the association ended; `None` if it has not ended, or while messages that arrived before the end
+    /// have not been read.
     pub fn end(&self) -> Option<AssociationEnd> {
         self.end
     }
 
-    /// Returns whether the association has ended, even if messages that arrived before the end are unread.
+    /// Returns whether the association has ended, even if messages that arrived before have not been read.
     pub fn has_ended(&self) -> bool {
         self.endpoint.state_name() == "CLOSED"
     }
 
-    /// Handles a packet of the peer.
+    /// Handles a packet from the peer.
     pub fn receive(&mut self, now: Time, packet: Packet) {
         self.now = now;
         let packet = hol_sctp::wire::Packet::new(self.peer, self.local, packet);
@@ -120,7 +121,7 @@ impl Association {
         self.poll();
     }
 
-    /// Sets the time, and acts on timers that are due.
+    /// Sets the time, and handles the timers that have expired.
     pub fn advance(&mut self, now: Time) {
         self.now = now;
         if self.wake_at <= now {
@@ -128,18 +129,18 @@ impl Association {
         }
     }
 
-    /// Returns when the next timer is due; [`Time::MAX`] if none is running.
+    /// Returns when the next timer expires; [`Time::MAX`] if none is running.
     pub fn wake_at(&self) -> Time {
         self.wake_at
     }
 
-    /// Returns the next datagram to send.
+    /// Returns the next datagram to send; `None` if there is none.
     pub fn next_datagram(&mut self) -> Option<Bytes> {
         self.datagrams.pop_front()
     }
 
-    /// Queues a message if there is room; returns whether there was. [`flush`](Self::flush) sends it, so that messages can share
-    /// packets.
+    /// Queues a message if there is room; returns whether there was. Messages are sent by [`flush`](Self::flush), so
+    /// that they can share packets.
     pub fn queue(&mut self, stream: u16, payload_protocol: u32, payload: Bytes) -> bool {
         let has_room = self.endpoint.can_send(payload.len());
         if has_room {
@@ -156,31 +157,32 @@ impl Association {
         self.poll();
     }
 
-    /// Returns whether a message can be read.
+    /// Returns whether a received message can be read.
     pub fn has_message(&self) -> bool {
         self.message.is_some()
     }
 
-    /// Returns the next received message.
+    /// Returns the next received message; `None` if there is none.
     pub fn next_message(&mut self) -> Option<Bytes> {
         let message = self.message.take()?;
         self.command(Command::Read(true));
         Some(message)
     }
 
-    /// Returns the octets of messages that the peer has not acknowledged.
+    /// Returns the number of octets in messages that the peer has not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.endpoint.send_buffer_used()
     }
 
-    /// Returns how much received user data is in memory.
+    /// Returns the amount of received user data in memory.
     pub fn held_data(&self) -> HeldData {
         let held = self.endpoint.held_data();
         let length = self.message.as_ref().map_or(0, Bytes::len);
         HeldData { octets: held.octets + length, pieces: held.pieces + usize::from(length > 0), ..held }
     }
 
-    /// Shuts the association down after the queued messages; messages that arrive are dropped. RFC 9260 section 9.2.
+    /// Shuts the association down after the queued messages have been sent; messages that arrive meanwhile are dropped.
+    /// RFC 9260 section 9.2.
     pub fn close(&mut self) {
         self.is_discarding = true;
         self.message = None;
@@ -188,7 +190,7 @@ impl Association {
         self.command(Command::Close);
     }
 
-    /// Ends the association at once. RFC 9260 section 9.1.
+    /// Aborts the association. RFC 9260 section 9.1.
     pub fn abort(&mut self) {
         self.command(Command::Abort);
     }
@@ -198,7 +200,7 @@ impl Association {
         self.poll();
     }
 
-    /// Takes the endpoint's outputs until it waits.
+    /// Carries out the endpoint's actions until its next action is to wait.
     fn poll(&mut self) {
         loop {
             match self.endpoint.poll(self.now) {

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use hol_sctp::wire::sctp::{Chunk, Packet, Parameter};
 
-/// The common header of a packet, read before its checksum is computed. RFC 9260 section 3.1.
+/// The common header of an SCTP packet, which is read before the checksum is verified. RFC 9260 section 3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub source_port: u16,
     pub verification_tag: u32,
-    /// Whether the verification tag is the sender's own, as in an ABORT or SHUTDOWN COMPLETE with the T bit.
-    /// Section 8.5.1.
+    /// Whether the packet contains its sender's own verification tag, as an ABORT or SHUTDOWN COMPLETE with the T bit
+    /// does. RFC 9260 section 8.5.1.
     pub is_reflected: bool,
 }
 
@@ -17,7 +17,7 @@ impl Header {
     const ABORT: u8 = 6;
     const SHUTDOWN_COMPLETE: u8 = 14;
 
-    /// Returns the header; `None` if the datagram is too short for a packet with a chunk.
+    /// Parses the header; `None` if the datagram is too short for a packet with a chunk.
     pub fn of(octets: &[u8]) -> Option<Self> {
         let [p0, p1, _, _, t0, t1, t2, t3, _, _, _, _, kind, flags, _, _] = *octets.first_chunk()?;
         Some(Self {
@@ -28,12 +28,12 @@ impl Header {
     }
 }
 
-/// Parses the packet in a datagram; `None` if it is invalid. The checksum must not be omitted: RFC 9260 section 6.8,
-/// RFC 9653 section 3.
+/// Parses the packet in a datagram; `None` if it is invalid. The checksum must be present (RFC 9260 section 6.8, RFC
+/// 9653 section 3).
 ///
-/// Addresses in an INIT or INIT ACK are removed (RFC 6951 section 5.7), and so is the request for a longer life of a
-/// cookie, which a server may ignore (RFC 9260 section 3.3.2.1.3). User data are copied, so that a single octet does
-/// not occupy the memory of a whole datagram.
+/// Addresses in an INIT or INIT ACK are removed (RFC 6951 section 5.7), and so is the request for a longer cookie
+/// lifetime, which a server may ignore (RFC 9260 section 3.3.2.1.3). User data are copied, so that a small piece does
+/// not keep a whole datagram in memory.
 pub fn parse(octets: &[u8]) -> Option<Packet> {
     let mut packet = Packet::parse(Bytes::copy_from_slice(octets)).ok()?;
     let is_ignored = |parameter: &Parameter| {
@@ -103,7 +103,8 @@ mod tests {
         assert_eq!(init.parameters, [Parameter::ForwardTsnSupported]);
     }
 
-    /// RFC 9260 section 6.8; the checksum of zero is only for SCTP over DTLS, RFC 9653 section 3.
+    /// A wrong checksum is invalid (RFC 9260 section 6.8), and so is a checksum of zero, which is only for SCTP over
+    /// DTLS (RFC 9653 section 3).
     #[test]
     fn a_wrong_or_omitted_checksum_is_invalid() {
         let octets = packet(Chunk::CookieAck).to_bytes();

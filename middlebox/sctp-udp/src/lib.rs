@@ -24,5 +24,5 @@ pub use path::UdpPath;
 pub use port::{Port, PortOutput};
 pub use socket::{PortSocket, ReceivedDatagram};
 
-/// The UDP port of encapsulated SCTP. RFC 6951 section 5.1.
+/// The UDP port for SCTP over UDP. RFC 6951 section 5.1.
 pub const UDP_PORT: u16 = 9899;

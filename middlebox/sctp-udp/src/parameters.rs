@@ -3,25 +3,25 @@
 use hol_base::ByteCount;
 use hol_sctp::Config;
 
-/// Which end of a session the endpoint is.
+/// The role of an endpoint in a SIMCO session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// An agent, which trusts its middlebox.
+    /// The endpoint is an agent, which trusts its middlebox.
     Agent,
-    /// A middlebox, whose peers may be hostile.
+    /// The endpoint is a middlebox, whose peers may be hostile.
     Middlebox,
 }
 
 impl Role {
-    /// The largest IP packet: every IPv6 path carries packets of this size, and so does almost every IPv4 path. RFC
-    /// 8200 section 5.
+    /// Maximum size of IP packets in octets. Every IPv6 path carries packets of this size (RFC 8200 section 5), and so
+    /// does almost every IPv4 path.
     const MTU: u64 = 1280;
-    /// Octets of the UDP header, by which SCTP packets must be shorter. RFC 6951 section 5.6.
+    /// Length of the UDP header in octets, by which the MTU for SCTP packets is reduced. RFC 6951 section 5.6.
     const UDP_HEADER: u64 = 8;
-    /// Number of streams in each direction, as many as Linux requests.
+    /// Number of streams in each direction, which is what Linux requests.
     const STREAMS: u16 = 10;
 
-    /// Octets of received user data for which an association has room.
+    /// Returns the size of an association's receive buffer for user data, in octets.
     pub const fn receive_buffer(self) -> usize {
         match self {
             Self::Agent => 256 << 10,

@@ -14,13 +14,13 @@ use crate::datagram::{Header, parse};
 use crate::path::{UdpPath, loopback};
 use crate::{Role, random};
 
-/// A listening port; `Id` identifies an association for the caller.
+/// A listening port for SCTP over UDP. `Id` identifies an association for the caller.
 ///
-/// An association is found by its verification tag, so that it continues when a NAT gives its peer another
-/// UDP port: RFC 6951 section 5.4. An INIT always goes to the listener, even if the peer already has an
-/// association, and so does a COOKIE ECHO with a new tag: if it comes from the same addresses and ports, the
-/// peer has restarted, and the new association replaces the old one (RFC 9260 section 5.2.4 A). Nobody else
-/// can restart it, not even another host behind the same NAT.
+/// A packet's association is found by the verification tag, so that the association continues when a NAT gives its peer
+/// another UDP port (RFC 6951 section 5.4). An INIT always goes to the listener, even if the peer already has an
+/// association, and so does a COOKIE ECHO with a new tag: if it comes from the same addresses and ports, the peer has
+/// restarted, and the new association replaces the old one (RFC 9260 section 5.2.4 A). Nobody else can restart it, not
+/// even another host behind the same NAT.
 #[derive(Debug)]
 pub struct Port<Id> {
     listener: Listener,
@@ -29,14 +29,15 @@ pub struct Port<Id> {
     by_path: BTreeMap<(UdpPath, u16), Id>,
 }
 
-/// Where the packets of an association come from, with its tag.
+/// The addresses and ports from which the packets of an association come, and its tag.
 #[derive(Debug, Clone, Copy)]
 struct Location {
     path: UdpPath,
     tag: Tag,
 }
 
-/// A verification tag is unique among the associations of these addresses and this port of the peer.
+/// The key of an association: a verification tag, which is unique among the associations with the same addresses and
+/// the same SCTP port of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Tag {
     number: u32,
@@ -51,19 +52,19 @@ impl Tag {
     }
 }
 
-/// The result of a packet that belongs to no association.
+/// The reaction to a datagram that belongs to no association.
 #[derive(Debug)]
 pub enum PortOutput {
-    /// A datagram to send back.
+    /// This datagram must be sent back.
     Datagram(Bytes),
-    /// A COOKIE ECHO has begun this association.
+    /// A COOKIE ECHO has established this association.
     Association(Box<Association>),
-    /// Nothing is sent, and no association begins.
+    /// Nothing must be sent, and no association was established.
     None,
 }
 
 impl<Id: Copy + Ord> Port<Id> {
-    /// Creates a port with this number; its UDP socket has an address of the same family as `address`.
+    /// Creates a port with the number `number`, whose UDP socket has an address of the same IP version as `address`.
     pub fn new(address: IpAddr, number: u16) -> Self {
         let config = Role::Middlebox.config();
         let local: Vec<Address> = vec![loopback(address)];
@@ -71,8 +72,8 @@ impl<Id: Copy + Ord> Port<Id> {
         Self { listener, associations: BTreeMap::new(), by_tag: BTreeMap::new(), by_path: BTreeMap::new() }
     }
 
-    /// Returns the association of a datagram, by the header of its packet. The rest of the packet may still
-    /// be invalid.
+    /// Returns the association to which a datagram belongs, according to the header of its packet. The rest of the
+    /// packet may still be invalid.
     pub fn association_of(&self, path: UdpPath, octets: &[u8]) -> Option<Id> {
         let header = Header::of(octets)?;
         if header.is_reflected {
@@ -82,8 +83,8 @@ impl<Id: Copy + Ord> Port<Id> {
         self.by_tag.get(&Tag::new(path, header.source_port, header.verification_tag)).copied()
     }
 
-    /// Handles a datagram of no association. `accepts` says whether there is room for another association. If
-    /// there is none, INIT and COOKIE ECHO are ignored, and the peer repeats them.
+    /// Handles a datagram that belongs to no association. `accepts` says whether there is room for another association;
+    /// if not, INIT and COOKIE ECHO are ignored, and the peer will repeat them.
     pub fn answer(&mut self, now: Time, path: UdpPath, octets: &[u8], accepts: bool) -> PortOutput {
         let Some(packet) = parse(octets) else { return PortOutput::None };
         let is_handshake = matches!(packet.chunks[0], Chunk::Init(_) | Chunk::CookieEcho(_));
@@ -104,8 +105,8 @@ impl<Id: Copy + Ord> Port<Id> {
         }
     }
 
-    /// Adds an association by the peer's port and our verification tag. Returns the association that it
-    /// replaces, if the peer has restarted.
+    /// Adds an association with the peer's SCTP port and this end's verification tag. Returns the association that it
+    /// replaces if the peer has restarted.
     pub fn add(&mut self, id: Id, path: UdpPath, peer_port: u16, verification_tag: u32) -> Option<Id> {
         let tag = Tag::new(path, peer_port, verification_tag);
         self.associations.insert(id, Location { path, tag });
@@ -113,7 +114,7 @@ impl<Id: Copy + Ord> Port<Id> {
         self.by_path.insert((path, peer_port), id)
     }
 
-    /// Notes that a valid packet of an association came from `path`; packets of this association are sent there from
+    /// Records that a valid packet of an association has come over `path`, over which packets are sent to the peer from
     /// now on. RFC 6951 section 5.4.
     pub fn note_path(&mut self, id: Id, path: UdpPath) {
         let Some(location) = self.associations.get_mut(&id).filter(|location| location.path != path) else {

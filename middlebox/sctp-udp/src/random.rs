@@ -3,7 +3,7 @@
 use hol_base::Rng;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Returns a generator that nobody can predict: its 256 bits of state come from the kernel. RFC 4086.
+/// Returns a random generator that nobody can predict, because its state of 256 bits comes from the kernel. RFC 4086.
 pub(crate) fn secure_rng() -> Rng {
     Rng::from_state([(); 4].map(|()| {
         let mut octets = [0; 8];

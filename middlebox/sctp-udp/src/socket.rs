@@ -15,36 +15,38 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::path::UdpPath;
 use crate::random;
 
-/// A non-blocking UDP socket that knows to which address of this host a datagram was sent, and answers from it.
+/// A non-blocking UDP socket that determines to which address of this host a datagram was sent, and answers from this
+/// address.
 ///
-/// A port has several sockets, each with its own queue in the kernel. The datagrams of one host are always in the
-/// same two queues, one for INITs and one for all others. A flood of INITs therefore does not delay associations, and
-/// any other flood delays only those of hosts in the same queue: stochastic fairness queueing (McKenney, INFOCOM
-/// 1990).
+/// A port has several sockets, each with its own queue in the kernel. The datagrams of one host are always in the same
+/// two queues, one for INITs and one for all others. A flood of INITs therefore does not delay associations, and any
+/// other flood delays only the associations of hosts that use the same queue: stochastic fairness queueing (McKenney,
+/// INFOCOM 1990).
 #[derive(Debug)]
 pub struct PortSocket {
     socket: Socket,
 }
 
-/// A datagram in the buffer of its receiver.
+/// A received datagram, whose octets are in the caller's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceivedDatagram {
-    /// The addresses of the datagram.
+    /// The addresses between which the datagram was sent.
     pub path: UdpPath,
-    /// The number of octets of the datagram.
+    /// The length of the datagram in octets.
     pub length: usize,
 }
 
 impl PortSocket {
-    /// Number of sockets of a port.
+    /// Number of sockets per port.
     pub const QUEUES: usize = 2 * Self::HOST_QUEUES;
-    /// Number of queues among which hosts are distributed.
+    /// Number of queues over which hosts are distributed.
     const HOST_QUEUES: usize = 1 << Self::HOST_BITS;
     const HOST_BITS: u32 = 5;
-    /// Octets of a queue: at least five hundred small datagrams.
+    /// Size of a queue in octets: room for at least five hundred small datagrams.
     const QUEUE_OCTETS: usize = 512 << 10;
 
-    /// Opens the sockets of a port, which accept only datagrams that arrive at `interface`, if there is one.
+    /// Opens the sockets of a port. If `interface` is given, they accept only datagrams that arrive over this
+    /// interface.
     pub fn open_port(address: SocketAddr, interface: Option<&str>) -> io::Result<Vec<Self>> {
         // The first socket takes the port for itself, so that no other program has it.
         let first = Self::open(address, interface, false)?;
@@ -79,7 +81,7 @@ impl PortSocket {
         Ok(Self { socket })
     }
 
-    /// Makes the kernel select the socket for a datagram. socket(7), SO_ATTACH_REUSEPORT_CBPF.
+    /// Makes the kernel select the socket for each datagram with a BPF program. socket(7), SO_ATTACH_REUSEPORT_CBPF.
     fn select_queues(&self, is_ipv6: bool) -> io::Result<()> {
         let mut program = selection(is_ipv6, Self::HOST_BITS);
         let filter = sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
@@ -113,8 +115,8 @@ impl PortSocket {
         }
     }
 
-    /// Sends a datagram. If the socket has no room, the datagram is lost, as in a full queue on the path; SCTP sends
-    /// it again.
+    /// Sends a datagram. If the socket has no room, the datagram is lost, as in a full queue on the path, and SCTP
+    /// sends its data again.
     pub fn send(&self, octets: &[u8], path: UdpPath) {
         let (parts, peer) = ([IoSlice::new(octets)], SockaddrStorage::from(path.peer));
         let send = |source: ControlMessage<'_>| {
@@ -157,12 +159,13 @@ fn destination(message: &ControlMessageOwned) -> Option<IpAddr> {
     }
 }
 
-/// Returns a classic BPF program that selects one of 2^`host_bits` queues by a hash of the sender's address; for an
-/// INIT it selects one of as many queues after these. Of an IPv6 address only the network of 64 bits counts, because
-/// a single host may have all of it. The hash has random factors, so that nobody can choose an address for a certain
-/// queue. linux/filter.h, linux/bpf_common.h
+/// Returns a classic BPF program that selects one of 2^`host_bits` queues by a hash of the sender's address, or for an
+/// INIT one of equally many further queues. Of an IPv6 address only the first 64 bits count, because a single host may
+/// have all addresses of such a network. The hash has random factors, so that nobody can choose an address for a
+/// certain queue. linux/filter.h, linux/bpf_common.h
 fn selection(is_ipv6: bool, host_bits: u32) -> Vec<sock_filter> {
-    /// Offsets from here on are those of the IP header, and others those of the SCTP packet: SKF_NET_OFF.
+    /// Offsets from this number on are relative to the IP header (SKF_NET_OFF); all lower ones are relative to the SCTP
+    /// packet.
     const IP_HEADER: u32 = 0xfff0_0000;
     const VERIFICATION_TAG: u32 = 4;
     let [load, add, multiply, shift, xor_x] = [0x20, 0x04, 0x24, 0x74, 0xac];

@@ -27,7 +27,7 @@ fn per_of(host: [u8; 4], lifetime: u32) -> Message {
     Message::request(Tid(1), Request::Per { enable, gid: None })
 }
 
-/// Returns a PDR for UDP between a host and all external hosts.
+/// Returns a PDR (policy disable rule) for UDP between a host and all external hosts.
 fn pdr(host: [u8; 4], lifetime: u32) -> Message {
     let external = AddressTuple::of_host(Location::External, UDP, ([0, 0, 0, 0], 0).into());
     let request = Request::Pdr {
@@ -42,7 +42,7 @@ fn plc(pid: u32, lifetime: u32) -> Message {
     Message::request(Tid(1), Request::Plc { pid: Pid(pid), lifetime: Lifetime(lifetime) })
 }
 
-/// A firewall with one open session on a stream.
+/// A firewall with an open session over one connection.
 struct World {
     middlebox: Middlebox,
     session: SessionId,
@@ -55,7 +55,7 @@ impl World {
         Self::with(0)
     }
 
-    /// Adds functions beyond a packet filter.
+    /// Creates a firewall with these functions in addition to the packet filter.
     fn with(functions: u8) -> Self {
         let mut config = Config { max_rules: usize::MAX, ..Config::firewall(Lifetime(u32::MAX)) };
         config.capabilities.middlebox_type |= functions;
@@ -67,7 +67,7 @@ impl World {
         world
     }
 
-    /// Passes octets to the middlebox; returns the octets of its answer.
+    /// Passes octets from the agent to the middlebox; returns the octets of the answer.
     fn ask(&mut self, now: Time, octets: Bytes) -> &[u8] {
         self.middlebox.receive(now, self.session, octets, &mut self.batch);
         self.out.clear();
@@ -93,7 +93,8 @@ fn codec(c: &mut Criterion) {
     c.bench_function("PER reply, decode", |b| b.iter(|| Message::parse(black_box(&reply_octets))));
 }
 
-/// Measures from octets to octets, with a request per millisecond: each adds a rule, and one expires.
+/// Measures a transaction from the octets of the request to those of the answer. There is a request per millisecond:
+/// each adds a rule, and another rule expires.
 fn transactions(c: &mut Criterion) {
     let mut group = c.benchmark_group("PER transactions");
     for seconds in [1, 10, 1000] {
@@ -112,8 +113,8 @@ fn transactions(c: &mut Criterion) {
     group.finish();
 }
 
-/// Measures the same with PDR supported, each rule for another host; and a PDR that overlaps with one of the
-/// rules.
+/// Measures transactions as [`transactions`] does, but with support for PDR and each rule for another host; also
+/// measures a PDR that overlaps with one of the rules.
 fn blocking(c: &mut Criterion) {
     const HELD: u32 = 1_000_000;
     let (mut world, mut now, mut count) = (World::with(Capabilities::PDR), Time::ZERO, 0_u32);
@@ -142,7 +143,7 @@ fn blocking(c: &mut Criterion) {
     group.finish();
 }
 
-/// Measures life cycles of rules, 32 at a time on one connection: enable, change lifetime, delete.
+/// Measures life cycles of rules, 32 at a time on one connection: enable, change of lifetime, delete.
 fn pipelined(c: &mut Criterion) {
     let mut world = World::new();
     let enable = per(60);
@@ -163,7 +164,7 @@ fn pipelined(c: &mut Criterion) {
     group.finish();
 }
 
-/// Returns the first attribute of a PER reply.
+/// Returns the PID in a PER reply, which is its first attribute.
 fn pid(reply: &[u8]) -> u32 {
     reply[12..16].try_into().map(u32::from_be_bytes).unwrap()
 }

@@ -8,83 +8,83 @@ use crate::{
     Refusal, Reply, Request, Tid, Token, Version,
 };
 
-/// One session of an agent: encodes requests, decodes the middlebox's messages.
+/// The agent's end of a session: encodes requests, and decodes the middlebox's messages.
 #[derive(Debug)]
 pub struct Agent {
     state: State,
     credentials: Box<dyn Credentials>,
     last_tid: u32,
-    /// Sub-types of the requests that have no reply yet.
+    /// Sub-types of the requests that have not been answered, by TID.
     pending: BTreeMap<Tid, u8>,
 }
 
-/// The states of RFC 4540 figure 41, from the agent's side.
+/// The state of a session from the agent's point of view. RFC 4540 figure 41.
 #[derive(Debug)]
 enum State {
     Closed,
-    /// The SE or SA request has no reply yet.
+    /// The session is being established: the SE or SA request has not been answered.
     Establishing(ChallengePair),
     Open,
-    /// The ST request has no reply yet.
+    /// The session is being terminated: the ST request has not been answered.
     Terminating,
 }
 
-/// The content of a message from the middlebox.
+/// The content of a message from the middlebox, as the agent must handle it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentEvent {
-    /// The session is open.
+    /// The session is open; the middlebox has these capabilities.
     Open(Capabilities),
-    /// The middlebox requests authentication: send this message.
+    /// The middlebox requests authentication; the agent must send this message.
     Authenticate(Message),
-    /// The answer to a request about rules.
+    /// The middlebox has answered the request about rules with this TID.
     Answer(Tid, Result<Reply, Refusal>),
-    /// The middlebox announces that a rule was established or changed, or has ended (lifetime 0), without a
-    /// request of this session for that rule. RFC 4540 section 5.3.19.
+    /// The middlebox announces that a rule was established or changed, or has ended (lifetime 0), although this session
+    /// did not request it. RFC 4540 section 5.3.19.
     RuleEvent(Pid, Lifetime),
-    /// The middlebox could not parse our message; it closes the connection. RFC 4540 section 5.1.1.
+    /// The middlebox could not parse a message of the agent and closes the connection. RFC 4540 section 5.1.1.
     BadlyFormed,
-    /// The session has ended, after ST or by decision of the middlebox.
+    /// The session has ended, because of ST or because the middlebox decided so.
     Closed,
 }
 
 /// Why a session or an operation failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
-    /// The session is in the wrong state: requests need an open session, SE needs a closed one.
+    /// The session is in the wrong state: requests about rules need an open session, SE needs a closed one.
     #[error("the session is not {0}")]
     State(&'static str),
-    /// The request is SE, SA or ST, which have their own functions.
+    /// The request is SE, SA or ST, for which there are separate functions.
     #[error(
         "`ask` sends only requests about rules, not SE, SA or ST; open and close the session with its own functions"
     )]
     SessionControl,
-    /// All TIDs have been used; a session uses each once. RFC 4540 section 4.2.5.
+    /// No TID is left, because a session may use each TID only once. RFC 4540 section 4.2.5.
     #[error("the session has used all transaction identifiers; open a new session")]
     NoTidLeft,
-    /// The middlebox refuses the session.
+    /// The middlebox refused the session.
     #[error("the middlebox refused the session: {0}")]
     Refused(Refusal),
-    /// The middlebox supports another version.
+    /// The middlebox supports only another version of the protocol.
     #[error("the middlebox supports SIMCO {}.{}, but this agent only 3.0", .0.major, .0.minor)]
     Version(Version),
-    /// The middlebox failed to authenticate.
+    /// The middlebox could not authenticate itself.
     #[error("the middlebox failed to authenticate; check the secret and the address of the middlebox")]
     NotAuthentic,
     /// The received octets are not a SIMCO message.
     #[error("the middlebox sent an invalid SIMCO message: {0}")]
     Malformed(#[from] ParseError),
-    /// The message is a reply to no request, a reply of the wrong kind, or a request.
+    /// The message is not a reply that the request with this TID may have, or it is a request.
     #[error("the middlebox sent an unexpected message with transaction ID {}, which answers no pending request", .0.0)]
     Unexpected(Tid),
 }
 
 impl Agent {
-    /// Creates a session that is not established.
+    /// Creates a session that is not established yet.
     pub fn new(credentials: Box<dyn Credentials>) -> Self {
         Self { state: State::Closed, credentials, last_tid: 0, pending: BTreeMap::new() }
     }
 
-    /// Returns an SE message, which begins the session.
+    /// Returns the SE message that begins the session.
     pub fn establish(&mut self) -> Result<Message, AgentError> {
         let State::Closed = self.state else { return Err(AgentError::State("closed")) };
         let challenge = self.credentials.challenge();
@@ -94,7 +94,7 @@ impl Agent {
         Ok(se)
     }
 
-    /// Returns the message of a request about rules. Any number of requests may be pending.
+    /// Returns the message for a request about rules. Any number of requests may be pending.
     pub fn ask(&mut self, request: Request) -> Result<Message, AgentError> {
         match (&self.state, &request) {
             (_, Request::Se { .. } | Request::Sa { .. } | Request::St) => Err(AgentError::SessionControl),
@@ -103,7 +103,7 @@ impl Agent {
         }
     }
 
-    /// Returns an ST message, which ends the session. Pending requests are still answered.
+    /// Returns the ST message that ends the session. The middlebox still answers pending requests.
     pub fn terminate(&mut self) -> Result<Message, AgentError> {
         let (State::Open | State::Establishing(_)) = self.state else {
             return Err(AgentError::State("open"));
@@ -113,17 +113,17 @@ impl Agent {
         Ok(st)
     }
 
-    /// Returns the number of requests without a reply.
+    /// Returns the number of requests that have not been answered.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Returns true if this request has no reply yet.
+    /// Returns true if this request has not been answered.
     pub fn awaits(&self, tid: Tid) -> bool {
         self.pending.contains_key(&tid)
     }
 
-    /// Processes a whole message of the middlebox. The caller must close the connection after an error and after
+    /// Handles a whole message from the middlebox. The caller must close the connection after an error and after
     /// [`AgentEvent::Closed`].
     pub fn receive(&mut self, octets: &[u8]) -> Result<AgentEvent, AgentError> {
         let Message { tid, body } = Message::parse(octets)?;
@@ -179,7 +179,8 @@ impl Agent {
         }
     }
 
-    /// Opens the session; fails if the middlebox has not answered the agent's challenge.
+    /// Completes the opening of the session; returns an error if the middlebox has not answered the agent's challenge
+    /// correctly.
     fn finish_establishing(
         &mut self,
         tid: Tid,
@@ -219,7 +220,7 @@ fn is_session_control(request_type: u8) -> bool {
     matches!(request_type, sub_type::SE | sub_type::SA | sub_type::ST)
 }
 
-/// Returns whether a request of this sub-type may have this reply. RFC 4540 sections 7 and 8.
+/// Returns whether a request of this sub-type may get this reply. RFC 4540 sections 7 and 8.
 fn is_reply_to(reply: &Reply, request_type: u8) -> bool {
     match request_type {
         sub_type::SE => matches!(reply, Reply::Se { .. } | Reply::Sa { .. }),

@@ -7,22 +7,22 @@ use bytes::{BufMut, Bytes};
 
 use crate::ParseError;
 
-/// A value of a certain attribute type.
+/// A value of an attribute, whose type is an attribute type of SIMCO.
 pub(crate) trait Attribute: Sized {
-    /// The number of the attribute's type.
+    /// The number of the attribute type.
     const KIND: u16;
-    /// Parses a value; `None` if it breaks the attribute's format.
+    /// Parses a value; `None` if it does not have the attribute's format.
     fn parse(value: &[u8]) -> Option<Self>;
-    /// Returns the number of octets of the value.
+    /// Returns the length of the encoded value, in octets.
     fn length(&self) -> usize;
-    /// Appends the encoded value, without type and length.
+    /// Encodes the value and appends it to `out`, without the attribute's type and length.
     fn emit(&self, out: &mut Vec<u8>);
 }
 
-/// Length of an attribute's header (type and length), in octets.
+/// Length of an attribute's header (its type and length), in octets.
 const ATTRIBUTE_HEADER: usize = 4;
 
-/// Parses the attributes of a body in order.
+/// A parser of the attributes of a body, in order.
 pub(crate) struct Attributes<'a>(&'a [u8]);
 
 impl<'a> Attributes<'a> {
@@ -30,7 +30,7 @@ impl<'a> Attributes<'a> {
         Self(body)
     }
 
-    /// Returns true after the last attribute.
+    /// Returns true if no attribute is left.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -41,7 +41,7 @@ impl<'a> Attributes<'a> {
         self.take().ok_or(ParseError::Attribute(A::KIND))
     }
 
-    /// Returns the next attribute, if any, which must be an `A`.
+    /// Returns the next attribute, which must be an `A`; `None` if none is left.
     pub fn next_if_any<A: Attribute>(&mut self) -> Result<Option<A>, ParseError> {
         if self.is_empty() { Ok(None) } else { self.next().map(Some) }
     }
@@ -51,7 +51,7 @@ impl<'a> Attributes<'a> {
         if self.0.starts_with(&A::KIND.to_be_bytes()) { self.next().map(Some) } else { Ok(None) }
     }
 
-    /// Returns an error if attributes remain.
+    /// Returns an error if any attributes are left.
     pub fn finish(self) -> Result<(), ParseError> {
         if self.is_empty() { Ok(()) } else { Err(ParseError::SurplusAttribute) }
     }
@@ -66,7 +66,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// A destination of the attributes of a body, in order.
+/// A destination to which the attributes of a body are written in order.
 pub(crate) trait Sink {
     fn add<A: Attribute>(&mut self, attribute: &A);
 
@@ -77,7 +77,7 @@ pub(crate) trait Sink {
     }
 }
 
-/// A buffer that only counts the octets written to it.
+/// A sink that only counts the octets written to it.
 #[derive(Default)]
 pub(crate) struct LengthCounter(pub usize);
 
@@ -97,7 +97,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Defines an attribute that is one 32-bit number.
+/// Defines an attribute whose value is a 32-bit number.
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident, $kind:literal) => {
         $(#[$doc])*
@@ -119,19 +119,19 @@ macro_rules! number {
     };
 }
 number!(
-    /// Policy rule identifier, chosen by the middlebox. RFC 4540 section 4.3.4.
+    /// The policy rule identifier (PID), which the middlebox chooses. RFC 4540 section 4.3.4.
     Pid, 0x0005
 );
 number!(
-    /// Identifier of a group of policy rules, chosen by the middlebox. RFC 4540 section 4.3.5.
+    /// The identifier of a group of policy rules (GID), which the middlebox chooses. RFC 4540 section 4.3.5.
     Gid, 0x0006
 );
 number!(
-    /// Lifetime of a policy rule in seconds, requested or remaining; zero ends it. RFC 4540 section 4.3.6.
+    /// The lifetime of a policy rule in seconds, requested or remaining; zero ends the rule. RFC 4540 section 4.3.6.
     Lifetime, 0x0007
 );
 
-/// Defines an attribute whose value is opaque octets, at most `$limit` of them.
+/// Defines an attribute whose value is a string of at most `$limit` octets without further structure.
 macro_rules! opaque {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $limit:literal) => {
         $(#[$doc])*
@@ -139,7 +139,7 @@ macro_rules! opaque {
         pub struct $name(Bytes);
 
         impl $name {
-            /// Maximum number of octets of the value.
+            /// Maximum length of the value in octets.
             pub const LIMIT: usize = $limit;
 
             /// Creates the attribute with these octets as its value.
@@ -149,7 +149,7 @@ macro_rules! opaque {
             /// If there are more than [`LIMIT`](Self::LIMIT) octets.
             pub fn new(octets: impl Into<Bytes>) -> Self {
                 let octets = octets.into();
-                assert!(octets.len() <= Self::LIMIT, "{} octets of {}", octets.len(), stringify!($name));
+                assert!(octets.len() <= Self::LIMIT, "{} octets are too long for {}", octets.len(), stringify!($name));
                 Self(octets)
             }
             /// Returns the octets of the value.
@@ -173,15 +173,15 @@ macro_rules! opaque {
     };
 }
 opaque!(
-    /// Asks the other end to authenticate itself. RFC 4540 section 4.3.2.
+    /// A challenge, with which one end requests the other to authenticate itself. RFC 4540 section 4.3.2.
     Challenge, 0x0002, 4096
 );
 opaque!(
-    /// Answers a challenge; empty if the sender cannot authenticate itself. RFC 4540 section 4.3.2.
+    /// A token, which answers a challenge; empty if the sender cannot authenticate itself. RFC 4540 section 4.3.2.
     Token, 0x0003, 4096
 );
 opaque!(
-    /// The agent that owns a policy rule, as named by the middlebox. RFC 4540 section 4.3.7.
+    /// The name of the agent that owns a policy rule, according to the middlebox. RFC 4540 section 4.3.7.
     Owner, 0x0008, 255
 );
 
@@ -192,7 +192,7 @@ impl Token {
     }
 }
 
-/// Protocol version. RFC 4540 section 4.3.1.
+/// The version of the protocol. RFC 4540 section 4.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version {
     /// Major version number.
@@ -202,7 +202,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version of RFC 4540.
+    /// The version that RFC 4540 defines.
     pub const SIMCO_3_0: Self = Self { major: 3, minor: 0 };
 }
 
@@ -224,7 +224,7 @@ impl Attribute for Version {
 mod tests {
     use super::*;
 
-    /// RFC 4540 section 4.3.2: lengths need not be multiples of four, and nothing pads them.
+    /// The length of an attribute need not be a multiple of four, and there is no padding. RFC 4540 section 4.3.2.
     #[test]
     fn an_opaque_attribute_is_followed_directly_by_the_next() {
         let mut out = Vec::new();

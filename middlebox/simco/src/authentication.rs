@@ -7,41 +7,41 @@ use std::fmt;
 
 use crate::{Challenge, Token};
 
-/// The challenges of one session establishment.
+/// The challenges that are exchanged when a session is established.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChallengePair {
-    /// The agent's challenge, in the SE request; `None` if the agent does not authenticate the middlebox.
+    /// The agent's challenge in the SE request; `None` if the agent does not authenticate the middlebox.
     pub agent_challenge: Option<Challenge>,
-    /// The middlebox's challenge, in the SA reply; `None` if the agent need not authenticate itself.
+    /// The middlebox's challenge in the SA reply; `None` if the agent need not authenticate itself.
     pub middlebox_challenge: Option<Challenge>,
 }
 
-/// Authenticates a middlebox and its agents, on the side of the middlebox.
+/// The authentication in a middlebox: it authenticates agents, and proves its own identity.
 pub trait Authentication: fmt::Debug + Send {
-    /// Returns a challenge that was never used before.
+    /// Returns a challenge that has never been used before.
     fn challenge(&mut self) -> Challenge;
 
-    /// Answers the agent's challenge; returns the empty token if that is impossible.
+    /// Returns the token that answers the agent's challenge; empty if the middlebox cannot authenticate itself.
     fn prove(&self, exchange: &ChallengePair) -> Token;
 
-    /// Returns the name of the agent that answered our challenge with this token; `None` if unknown.
+    /// Returns the name of the agent that answered the middlebox's challenge with this token; `None` if no known agent
+    /// would answer so.
     fn recognize(&self, exchange: &ChallengePair, token: &Token) -> Option<String>;
 }
 
-/// Authenticates an agent and its middlebox, on the side of the agent.
+/// The authentication in an agent: it authenticates the middlebox, and proves its own identity.
 pub trait Credentials: fmt::Debug + Send {
-    /// Returns a challenge that was never used before; `None` if the agent does not authenticate the
-    /// middlebox.
+    /// Returns a challenge that has never been used before; `None` if the agent does not authenticate the middlebox.
     fn challenge(&mut self) -> Option<Challenge>;
 
-    /// Answers the middlebox's challenge; returns the empty token if that is impossible.
+    /// Returns the token that answers the middlebox's challenge; empty if the agent cannot authenticate itself.
     fn prove(&self, exchange: &ChallengePair) -> Token;
 
-    /// Returns true if the token answers our challenge.
+    /// Returns true if the token answers the agent's challenge correctly.
     fn recognizes(&self, exchange: &ChallengePair, token: &Token) -> bool;
 }
 
-/// No authentication by SIMCO: either the layers below authenticate agents and middleboxes, or nobody does.
+/// No authentication with SIMCO: either lower layers authenticate agents and middleboxes, or nothing does.
 #[derive(Debug, Clone, Copy)]
 pub struct Unauthenticated;
 

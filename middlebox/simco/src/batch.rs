@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 
 use crate::{AgentId, Body, ExhaustedResource, Message, Pid, PortMapping, Refusal, Request, Rule, Tid, work};
 
-/// Identifies a connection to the middlebox and its session.
+/// The identifier of a connection to the middlebox and of its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SessionId(pub u32);
 
-/// The beginning, replacement or end of a rule. A packet filter enforces each change, and a store records it.
+/// The beginning, the replacement or the end of a rule. A packet filter enforces every change, and a journal records
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// The rule before the change; `None` if the rule begins.
+    /// The rule before the change; `None` if the change begins the rule.
     pub before: Option<Rule>,
-    /// The rule after the change, with the same PID; `None` if the rule ends.
+    /// The rule after the change, with the same PID; `None` if the change ends the rule.
     pub after: Option<Rule>,
 }
 
@@ -35,22 +36,22 @@ impl Change {
         Self { before: self.after, after: self.before }
     }
 
-    /// Returns the rule after the change, or before it if the rule ends.
+    /// Returns the rule after the change; if the change ends the rule, the rule before the change.
     pub(crate) fn rule(&self) -> &Rule {
         self.after.as_ref().or(self.before.as_ref()).expect("a change has a rule before or after it")
     }
 }
 
-/// What is to be done on a connection.
+/// An action that the caller must perform on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Sends the message.
+    /// Send this message.
     Send(SessionId, Message),
-    /// Closes the connection after all earlier messages.
+    /// Close the connection once all earlier messages have been sent.
     Close(SessionId),
 }
 
-/// An event for the operator of the middlebox; agents are informed separately.
+/// An event that the operator of the middlebox should know; agents are informed by messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OperatorEvent {
     /// A session was opened.
@@ -61,16 +62,16 @@ pub enum OperatorEvent {
     Exhausted(AgentId, ExhaustedResource),
 }
 
-/// A request about rules, and its answer.
+/// A request about rules together with its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct AnsweredRequest<'a> {
-    /// The session.
+    /// The session of the request.
     pub session: SessionId,
-    /// The agent.
+    /// The agent that sent the request.
     pub agent: AgentId,
     /// The request.
     pub request: &'a Request,
-    /// The answer.
+    /// The content of the reply.
     pub answer: &'a Body,
 }
 
@@ -83,65 +84,65 @@ impl Output {
     }
 }
 
-/// The steps that result from inputs, each with its changes and its messages.
+/// The steps that inputs cause, each with its changes and its messages.
 ///
-/// A positive reply promises that a rule is in force. So first apply the [`changes`](Self::changes), all of
-/// them or none, then [`release`](Self::release) the messages. If that fails,
+/// A positive reply promises that a rule is in force. So first apply the [`changes`](Self::changes), all of them or
+/// none, then [`release`](Self::release) the messages. If the changes cannot be applied,
 /// [`Middlebox::undo`](crate::Middlebox::undo) the batch.
 #[derive(Debug)]
 pub struct Batch {
     pub(crate) steps: Vec<Step>,
     pub(crate) changes: Vec<Change>,
     pub(crate) outputs: Vec<Output>,
-    /// Causes of undone steps that must be repeated, and their outputs.
+    /// Steps that were undone and must be repeated: the cause and the outputs of each.
     pub(crate) undone: VecDeque<(StepCause, Vec<Output>)>,
     operator_events: Vec<OperatorEvent>,
-    /// Octets of the messages in `outputs`.
+    /// Number of octets of the messages in `outputs`.
     octets: usize,
     max_octets: usize,
     work: u64,
     max_work: u64,
-    /// The [work](Batch::work) that a session may cause before other sessions get their turn.
+    /// The amount of [work](Batch::work) that a session may cause before other sessions get their turn.
     share_work: u64,
-    /// The value of `work` at which the current session's share is used up.
+    /// The value of `work` at which the current session has used up its share.
     share_end: u64,
-    /// The work spent on expired rules.
+    /// The work for expired rules so far.
     expiry_work: u64,
 }
 
-/// The start of a step's changes and outputs. They end where the next step starts.
+/// The position in a batch at which the changes and outputs of a step start. They end where the next step starts.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub cause: StepCause,
-    /// Index of the first change.
+    /// Index of the step's first change.
     pub first_change: usize,
-    /// Index of the first output.
+    /// Index of the step's first output.
     pub first_output: usize,
 }
 
-/// What caused a step.
+/// The cause of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum StepCause {
-    /// A request of an open session.
+    /// A request in an open session caused the step.
     Request(SessionRequest),
-    /// A rule expired.
+    /// The rule with this PID expired.
     Expired(Pid),
-    /// The end of an expired rule of this owner was announced.
+    /// The sessions were told that this rule of this owner had expired.
     Announced(Pid, AgentId),
-    /// The operator ended a rule.
+    /// The operator ended the rule with this PID.
     Ended(Pid),
-    /// Session control, which changes no rule.
+    /// A message of session control, which changes no rule.
     Session,
 }
 
-/// A request of an open session.
+/// A request in an open session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionRequest {
     pub session: SessionId,
     pub agent: AgentId,
     pub tid: Tid,
     pub request: Request,
-    /// An extension of the request, for port mappings.
+    /// The data of a port mapping for which the request is made; `None` for other requests.
     pub mapping: Option<PortMapping>,
 }
 
@@ -153,7 +154,7 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Creates a batch that is [full](Self::is_full) when its messages have `octets` octets.
+    /// Creates a batch that is [full](Self::is_full) once its messages have `octets` octets.
     pub fn with_room(octets: usize) -> Self {
         let (steps, changes, outputs, operator_events) = Default::default();
         let undone = VecDeque::new();
@@ -174,18 +175,18 @@ impl Batch {
         }
     }
 
-    /// Returns the batch with a limit of [work](Self::work). Each session gets at most `share` of it before
+    /// Returns the batch with a limit on [work](Self::work). Each session may cause at most `share` of this work before
     /// other sessions get their turn.
     pub fn with_work_limit(self, max: u64, share: u64) -> Self {
         Self { max_work: max, share_work: share, share_end: share, ..self }
     }
 
-    /// Returns how much work the batch is, in units of about a nanosecond of processor time.
+    /// Returns how much work the batch has caused, in units of about a nanosecond of processor time.
     pub fn work(&self) -> u64 {
         self.work
     }
 
-    /// Starts the share of another session.
+    /// Begins the share of the next session.
     pub fn begin_share(&mut self) {
         self.share_end = self.work.saturating_add(self.share_work);
     }
@@ -195,7 +196,7 @@ impl Batch {
         &self.changes
     }
 
-    /// Returns the changes of the last step, which is one request or the end of one rule.
+    /// Returns the changes of the last step, which is a request or the end of a rule.
     pub fn last_step(&self) -> &[Change] {
         let first = self.steps.last().map_or(0, |step| step.first_change);
         &self.changes[first..]
@@ -206,7 +207,7 @@ impl Batch {
         self.steps.partition_point(|step| step.first_change <= change).saturating_sub(1)
     }
 
-    /// Returns the requests about rules with their answers.
+    /// Returns the requests about rules that the batch contains, with their answers.
     pub fn answers(&self) -> impl Iterator<Item = AnsweredRequest<'_>> {
         self.steps.iter().filter_map(|step| match (&step.cause, self.outputs.get(step.first_output)) {
             (
@@ -217,40 +218,40 @@ impl Batch {
         })
     }
 
-    /// Returns the events for the operator's log that are neither changes nor messages.
+    /// Returns the events for the operator's log, other than changes and messages.
     pub fn operator_events(&self) -> &[OperatorEvent] {
         &self.operator_events
     }
 
-    /// Returns the number of octets of the waiting messages.
+    /// Returns the number of octets in the messages that wait to be sent.
     pub fn octets(&self) -> usize {
         self.octets
     }
 
-    /// Returns true if further messages must wait for the next batch. The batch has limits because a reply can be
-    /// eight thousand times as long as its request, and one request can be a thousand times the work of another.
+    /// Returns true if further messages must wait for the next batch. A batch is limited because a reply can be eight
+    /// thousand times as long as its request, and a request can cause a thousand times as much work as another.
     pub fn is_full(&self) -> bool {
         self.octets >= self.max_octets || self.work >= self.max_work
     }
 
-    /// Returns true while the current session may continue.
+    /// Returns true while the current session may cause more work.
     pub fn has_room(&self) -> bool {
         !self.is_full() && self.work < self.share_end
     }
 
-    /// Returns true while the batch has room for the ends of expired rules. They get half of a batch, so that requests
-    /// continue, and rules cannot begin faster than they end.
+    /// Returns true while the batch has room for the ends of expired rules. They may use half of a batch, so that
+    /// requests are still served, and rules do not begin faster than they end.
     pub(crate) fn may_expire_rules(&self) -> bool {
         !self.is_full() && self.expiry_work < self.max_work.div_ceil(2)
     }
 
-    /// Counts the work done since [`work`](Self::work) was `before` as work for expired rules.
+    /// Counts all work since [`work`](Self::work) was `before` as work for expired rules.
     pub(crate) fn count_expiry_work(&mut self, before: u64) {
         self.expiry_work += self.work - before;
     }
 
-    /// Returns the messages and closings in order, and empties the batch. Call it when every change is in
-    /// force and recorded.
+    /// Returns the outputs in order, and empties the batch. Must be called only when all changes are in force and
+    /// recorded.
     pub fn release(&mut self) -> impl Iterator<Item = Output> {
         self.steps.clear();
         self.changes.clear();
@@ -259,17 +260,17 @@ impl Batch {
         self.outputs.drain(..)
     }
 
-    /// Starts a step; everything added from now on belongs to it.
+    /// Begins a step, to which all changes and outputs from now on belong.
     pub(crate) fn begin_step(&mut self, cause: StepCause) {
         self.end_step(self.positions(), cause);
     }
 
-    /// Ends a step that started at these [positions](Self::positions).
+    /// Completes a step that began at these [positions](Self::positions).
     pub(crate) fn end_step(&mut self, (first_change, first_output): (usize, usize), cause: StepCause) {
         self.steps.push(Step { cause, first_change, first_output });
     }
 
-    /// Returns the number of changes and of outputs so far.
+    /// Returns the number of changes and the number of outputs so far.
     pub(crate) fn positions(&self) -> (usize, usize) {
         (self.changes.len(), self.outputs.len())
     }
@@ -283,7 +284,7 @@ impl Batch {
         Some((cause, outputs))
     }
 
-    /// Adds work for a session, by SIMCO or by the layers below, in the unit of [`work`](Self::work).
+    /// Adds work that a session has caused in SIMCO or in lower layers, in the unit of [`work`](Self::work).
     pub fn add_work(&mut self, work: u64) {
         self.work = self.work.saturating_add(work);
     }

@@ -16,53 +16,53 @@ use crate::{IpVersion, Lifetime};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// MB type: a sum of constants such as [`NAT`](Capabilities::NAT).
+    /// The field MB type: a sum of constants such as [`NAT`](Capabilities::NAT).
     pub middlebox_type: u8,
-    /// A sum of constants such as [`PERSISTENT`](Capabilities::PERSISTENT): the bits I, E, P and S, then two bits
-    /// each for IIV and EIV (1 = IPv4, 2 = IPv6, 3 = both).
+    /// The bits I, E, P and S, then two bits each for IIV and EIV (1 = IPv4, 2 = IPv6, 3 = both): a sum of constants
+    /// such as [`PERSISTENT`](Capabilities::PERSISTENT).
     pub flags: u8,
     /// The longest lifetime that the middlebox grants.
     pub max_lifetime: Lifetime,
 }
 
 impl Capabilities {
-    /// MB type: packet filter firewall.
+    /// Bit of MB type: the middlebox is a packet filter firewall.
     pub const PACKET_FILTER: u8 = 0x80;
-    /// MB type: network address translator.
+    /// Bit of MB type: the middlebox is a network address translator.
     pub const NAT: u8 = 0x40;
-    /// MB type: PDR transactions are supported.
+    /// Bit of MB type: PDR transactions are supported.
     pub const PDR: u8 = 0x10;
-    /// MB type: twice NAT.
+    /// Bit of MB type: the NAT is a twice NAT.
     pub const TWICE_NAT: u8 = 0x04;
-    /// MB type: protocol translation.
+    /// Bit of MB type: the NAT translates protocols, such as IPv4 and IPv6.
     pub const PROTOCOL_TRANSLATION: u8 = 0x02;
-    /// MB type: port translation.
+    /// Bit of MB type: the NAT translates ports.
     pub const PORT_TRANSLATION: u8 = 0x01;
-    /// I: internal addresses may be wildcards.
+    /// Bit I: internal addresses may be wildcards.
     pub const INTERNAL_WILDCARD: u8 = 0x80;
-    /// E: external addresses may be wildcards.
+    /// Bit E: external addresses may be wildcards.
     pub const EXTERNAL_WILDCARD: u8 = 0x40;
-    /// P: ports may be wildcards.
+    /// Bit P: ports may be wildcards.
     pub const PORT_WILDCARD: u8 = 0x20;
-    /// S: policy rules survive a restart.
+    /// Bit S: policy rules survive a restart of the middlebox.
     pub const PERSISTENT: u8 = 0x10;
-    /// IIV and EIV: IPv4 on both sides.
+    /// Bits IIV and EIV: internal and external addresses may be IPv4.
     pub const IPV4: u8 = 0b0101;
-    /// IIV and EIV: IPv6 on both sides.
+    /// Bits IIV and EIV: internal and external addresses may be IPv6.
     pub const IPV6: u8 = 0b1010;
 
-    /// Returns the capabilities of a pure IPv4 firewall with every wildcard.
+    /// Returns the capabilities of a pure IPv4 firewall that supports all wildcards.
     pub const fn firewall(max_lifetime: Lifetime) -> Self {
         let wildcards = Self::INTERNAL_WILDCARD | Self::EXTERNAL_WILDCARD | Self::PORT_WILDCARD;
         Self { middlebox_type: Self::PACKET_FILTER, flags: wildcards | Self::IPV4, max_lifetime }
     }
 
-    /// Returns true if every bit of `flags` is set.
+    /// Returns true if all bits of `flags` are set.
     pub const fn allows(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }
 
-    /// Returns true if every bit of the MB type `function` is set.
+    /// Returns true if all bits of `function` are set in MB type.
     pub const fn includes(&self, function: u8) -> bool {
         self.middlebox_type & function == function
     }
@@ -98,14 +98,15 @@ impl Attribute for Capabilities {
 mod tests {
     use super::*;
 
-    /// RFC 4540 section 4.3.3: NAPT with packet filter and PDR has MB type 0xD1.
+    /// A NAPT with packet filter and PDR has the MB type 0xD1. RFC 4540 section 4.3.3.
     #[test]
     fn the_example_of_the_rfc_has_its_middlebox_type() {
         let napt = Capabilities::NAT | Capabilities::PORT_TRANSLATION;
         assert_eq!(napt | Capabilities::PACKET_FILTER | Capabilities::PDR, 0xD1);
     }
 
-    /// RFC 4540 section 4.3.3, figure 7: I, E, P set, IIV = EIV = 1, one hour.
+    /// The example of RFC 4540 section 4.3.3, figure 7: I, E and P are set, IIV = EIV = 1, and the maximum lifetime is
+    /// one hour.
     #[test]
     fn firewall_capabilities_match_figure_7() {
         let mut out = Vec::new();

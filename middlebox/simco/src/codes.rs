@@ -1,7 +1,7 @@
 //! Enumerations whose members are numbers on the wire.
 
-/// Defines an enumeration with its codes: `code()` for emitting, `from_code()` for parsing. The doc comment
-/// of a member is also its description for users.
+/// Defines an enumeration whose members have codes: `code()` encodes a member, `from_code()` parses one. The doc
+/// comment of a member is also its description for users.
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[doc = $meaning:literal])* $member:ident = $code:literal,)* }) => {
         $(#[$doc])*
@@ -12,18 +12,18 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// Returns the number on the wire.
+            /// Returns the member's code in messages.
             pub const fn code(self) -> u8 {
                 self as u8
             }
-            /// Returns the member with this number on the wire; `None` if there is none.
+            /// Returns the member with this code; `None` if there is none.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$member),)*
                     _ => None,
                 }
             }
-            /// Returns the member's meaning in a few words.
+            /// Returns the description of the member for users.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$member => concat!($($meaning),*).trim().trim_end_matches('.'),)*

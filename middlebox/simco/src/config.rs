@@ -9,55 +9,55 @@ use crate::{Capabilities, FootprintFn, Lifetime};
 /// The functions and limits of a middlebox.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The capabilities sent to agents.
+    /// The capabilities that the middlebox sends to agents.
     pub capabilities: Capabilities,
-    /// Addresses that a NAT assigns to internal hosts (A2 in RFC 4540).
+    /// Addresses of a NAT that represent internal hosts to external ones (A2 in RFC 4540).
     pub outside: Vec<IpAddr>,
-    /// Addresses that a twice NAT assigns to external hosts (A1 in RFC 4540).
+    /// Addresses of a twice NAT that represent external hosts to internal ones (A1 in RFC 4540).
     pub inside: Vec<IpAddr>,
-    /// The ports that rules get at these addresses.
+    /// The ports that rules can get at the addresses of a NAT.
     pub ports: RangeInclusive<u16>,
-    /// Outside addresses whose ports outside the range `ports` serve flows without a rule. No rule gets such
+    /// Outside addresses that also serve flows without a rule, with ports outside the range `ports`. No rule gets such
     /// an address as a whole.
     pub shared: Vec<IpAddr>,
-    /// Maximum number of policy rules; more are refused.
+    /// Maximum number of policy rules; requests for more are refused.
     pub max_rules: usize,
-    /// Maximum number of elements of all agents' rules in the packet filter.
+    /// Maximum number of elements in the packet filter, over all rules.
     pub max_elements: usize,
-    /// Maximum number of shapes of elements; each shape has its own set in the packet filter. A quarter of the
-    /// shapes is reserved for agents that have few.
+    /// Maximum number of shapes of elements; each shape has its own set in the packet filter. A quarter of the shapes
+    /// is reserved for agents that use few.
     pub max_shapes: usize,
-    /// Computes the footprint of a rule in the packet filter; `None` without a packet filter.
+    /// A function that computes the footprint of a rule in the packet filter; `None` without a packet filter.
     pub footprint: Option<FootprintFn>,
-    /// Maximum number of sessions; more are refused. A quarter of the sessions is reserved for agents that have
+    /// Maximum number of sessions; further ones are refused. A quarter of the sessions is reserved for agents that have
     /// few.
     pub max_sessions: usize,
-    /// True if sessions are notified of each other's rules, as required by RFC 4540 section 8.9. Each change then
-    /// costs work for every session, which is wasted if no agent needs notifications.
+    /// Whether sessions are notified of each other's rules, as RFC 4540 section 8.9 requires. Each change then causes
+    /// work for every session, which is wasted if no agent needs notifications.
     pub announces: bool,
-    /// True if requests and ends of rules are logged. Logging is then counted as work.
+    /// Whether requests and ends of rules are logged; logging then counts as work.
     pub audits: bool,
 }
 
-/// Why a [`Config`] is contradictory.
+/// Why a [`Config`] contradicts itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// The middlebox is neither a filter nor a translator.
+    /// The middlebox is neither a packet filter nor a NAT.
     #[error("the middlebox type is neither a packet filter nor a NAT; set PACKET_FILTER, NAT or both")]
     NoFunction,
-    /// A kind of NAT is set without NAT. RFC 4540 section 4.3.3.
+    /// A property of a NAT is set although the middlebox is not a NAT. RFC 4540 section 4.3.3.
     #[error("twice NAT, protocol and port translation are kinds of NAT; set NAT as well")]
     NatKindWithoutNat,
-    /// There are no addresses to assign.
+    /// The NAT has no addresses to assign.
     #[error("a NAT needs outside addresses, and a twice NAT also inside addresses; add some")]
     NoAddresses,
-    /// The address is not a host address.
+    /// This address is not that of a single host.
     #[error("{0} is not a host address; use one of the middlebox's own addresses, or remove it")]
     NotAHost(IpAddr),
-    /// The address is listed twice, so its ports would be assigned twice.
+    /// This address is listed twice, so its ports would be assigned twice.
     #[error("the address {0} is listed twice; remove one")]
     DuplicateAddress(IpAddr),
-    /// The port range is invalid.
+    /// The range of ports is not valid for a NAT.
     #[error(
         "a NAT cannot assign the ports {0} to {1}; the range must start at 1 or above, and end at or above its start"
     )]
@@ -65,8 +65,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// Returns the configuration of a pure IPv4 firewall with every wildcard, a million rules and ten
-    /// thousand sessions.
+    /// Returns the configuration of a pure IPv4 firewall that supports all wildcards, with at most a million rules and
+    /// ten thousand sessions.
     pub fn firewall(max_lifetime: Lifetime) -> Self {
         Self {
             capabilities: Capabilities::firewall(max_lifetime),

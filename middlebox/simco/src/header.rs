@@ -7,11 +7,11 @@ use crate::Challenge;
 /// The TCP and SCTP port of a middlebox. RFC 4540 section 3.
 pub const PORT: u16 = 7626;
 
-/// SIMCO's SCTP payload protocol identifier. A message is sent ordered, on the stream whose number is its TID
+/// SCTP payload protocol identifier of SIMCO. Messages are ordered; each is sent on the stream whose number is its TID
 /// modulo the number of streams.
 pub const PAYLOAD_PROTOCOL: u32 = 15;
 
-/// Transaction identifier (TID): a reply repeats the TID of its request. RFC 4540 section 4.2.5.
+/// A transaction identifier (TID). A reply has the TID of its request. RFC 4540 section 4.2.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tid(pub u32);
 
@@ -28,13 +28,13 @@ pub struct Tid(pub u32);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Request, positive reply, negative reply or notification, as on the wire.
+    /// The basic type: request, positive reply, negative reply or notification, as encoded in the message.
     pub basic_type: u8,
-    /// The kind of request, reply or notification, as on the wire.
+    /// The sub-type: the kind of request, reply or notification, as encoded in the message.
     pub sub_type: u8,
-    /// Octets that follow the header.
+    /// Number of octets that follow the header.
     pub body_length: u16,
-    /// Transaction identifier.
+    /// The transaction identifier of the message.
     pub tid: Tid,
 }
 
@@ -77,17 +77,17 @@ pub(crate) mod sub_type {
 }
 
 impl Header {
-    /// Number of octets of the header.
+    /// Length of the header in octets.
     pub const LENGTH: usize = 8;
 
-    /// Octets of the longest request, SE with a challenge.
+    /// Length of the longest request in octets: SE with a challenge.
     pub const LONGEST_REQUEST: usize = {
         const VERSION: usize = 8;
         const CHALLENGE_LENGTH: usize = 4 + Challenge::LIMIT;
         Self::LENGTH + VERSION + CHALLENGE_LENGTH
     };
 
-    /// Parses the header of the message that starts with `octets`; `None` if there are too few.
+    /// Parses the header of the message that starts with `octets`; `None` if these are too few.
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let [basic_type, sub_type, l0, l1, t0, t1, t2, t3] = *octets.first_chunk()?;
         Some(Self {
@@ -98,12 +98,12 @@ impl Header {
         })
     }
 
-    /// Returns the number of octets of the whole message.
+    /// Returns the length of the whole message in octets.
     pub fn message_length(&self) -> usize {
         Self::LENGTH + usize::from(self.body_length)
     }
 
-    /// Returns false if the message is longer than any request.
+    /// Returns false if the message is too long to be a request.
     pub fn may_be_request(&self) -> bool {
         self.message_length() <= Self::LONGEST_REQUEST
     }
@@ -114,7 +114,7 @@ impl Header {
     }
 }
 
-/// Returns the number of octets of the message that starts with `octets`; `None` if there are too few to know.
+/// Returns the length of the message that starts with `octets`, in octets; `None` if these are too few to determine it.
 pub fn length_of(octets: &[u8]) -> Option<usize> {
     Header::parse(octets).map(|header| header.message_length())
 }
@@ -123,7 +123,7 @@ pub fn length_of(octets: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// RFC 4540 section 4.2: the length field does not count the header.
+    /// The length in a header does not include the header itself. RFC 4540 section 4.2.
     #[test]
     fn the_length_of_a_message_counts_its_header() {
         let octets = [0x01, 0x12, 0x00, 0x30, 0, 0, 0, 7];

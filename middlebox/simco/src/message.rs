@@ -15,34 +15,34 @@ pub struct Message {
     pub body: Body,
 }
 
-/// What a message contains.
+/// The content of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
-    /// A request of the agent.
+    /// A request of an agent.
     Request(Request),
-    /// A positive reply.
+    /// A positive reply of a middlebox.
     Reply(Reply),
-    /// A negative reply.
+    /// A negative reply of a middlebox, except a version mismatch.
     Refusal(Refusal),
-    /// The middlebox refuses the session but supports this version: the only negative reply with an
-    /// attribute. RFC 4540 section 5.2.6.
+    /// A negative reply to SE: the middlebox supports only this version. No other negative reply has an attribute. RFC
+    /// 4540 section 5.2.6.
     VersionMismatch(Version),
-    /// An unsolicited message of the middlebox.
+    /// An unsolicited message of a middlebox.
     Notification(Notification),
 }
 
-/// An unsolicited message of the middlebox, with TIDs of its own. RFC 4540 section 4.2.4.
+/// An unsolicited message of a middlebox. Notifications have TIDs of their own. RFC 4540 section 4.2.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
-    /// A badly formed message arrived, section 5.1.1.
+    /// Badly formed message (BFM): the middlebox received a malformed message. RFC 4540 section 5.1.1.
     Bfm,
-    /// The session ends asynchronously, section 5.2.7.
+    /// Asynchronous session termination (AST): the middlebox ends the session. RFC 4540 section 5.2.7.
     Ast,
-    /// A policy rule changed, section 5.3.19.
+    /// Asynchronous policy rule event (ARE): a policy rule has changed. RFC 4540 section 5.3.19.
     Are {
-        /// The rule.
+        /// The identifier of the rule.
         pid: Pid,
-        /// The remaining lifetime in seconds; zero if the rule has ended.
+        /// The remaining lifetime of the rule in seconds; zero if the rule has ended.
         lifetime: Lifetime,
     },
 }
@@ -50,55 +50,55 @@ pub enum Notification {
 /// Why octets are not a SIMCO message. RFC 4540 section 6.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// The message is longer or shorter than its header says, or too short for a header.
+    /// The length of the message differs from that in its header, or is too short for a header.
     #[error("the length of the message differs from the length in its header")]
     Length,
-    /// The basic message type is not defined.
+    /// The basic type is not defined.
     #[error("unknown basic message type {0:#04x}")]
     BasicType(u8),
-    /// The sub-type is not defined for the basic message type.
+    /// The sub-type is not defined for this basic type.
     #[error("unknown sub-type {0:#04x}")]
     SubType(u8),
-    /// The next attribute is not the expected one, or its value is malformed.
+    /// The attribute of this type is not expected here, or its value is malformed.
     #[error("attribute {0:#06x} is missing or malformed")]
     Attribute(u16),
-    /// An attribute is missing where at least one of several is required.
+    /// An attribute is missing: one of several is required.
     #[error("a required attribute is missing")]
     MissingAttribute,
-    /// There are more attributes than allowed.
+    /// There are more attributes than the message may have.
     #[error("the message has more attributes than its type allows")]
     SurplusAttribute,
 }
 
-/// Sub-type of the version mismatch, the negative reply with an attribute.
+/// Sub-type of the negative reply for a version mismatch.
 const VERSION_MISMATCH: u8 = 0x22;
-/// Sub-types of notifications.
+/// Sub-types of notifications: BFM, AST and ARE.
 const BFM: u8 = 0x01;
 const AST: u8 = 0x02;
 const ARE: u8 = 0x03;
 
 impl Message {
-    /// Creates the message of a request.
+    /// Creates a message with a request.
     pub fn request(tid: Tid, request: Request) -> Self {
         Self { tid, body: Body::Request(request) }
     }
 
-    /// Creates the message of a positive reply.
+    /// Creates a message with a positive reply.
     pub fn reply(tid: Tid, reply: Reply) -> Self {
         Self { tid, body: Body::Reply(reply) }
     }
 
-    /// Creates the message of a negative reply.
+    /// Creates a message with a negative reply.
     pub fn refusal(tid: Tid, refusal: Refusal) -> Self {
         Self { tid, body: Body::Refusal(refusal) }
     }
 
-    /// Creates the message of a notification.
+    /// Creates a message with a notification.
     pub fn notification(tid: Tid, notification: Notification) -> Self {
         Self { tid, body: Body::Notification(notification) }
     }
 
-    /// Parses octets that contain exactly one message.
+    /// Parses octets that are exactly one message.
     pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
         let header = Header::parse(octets).ok_or(ParseError::Length)?;
         if octets.len() != header.message_length() {
@@ -115,28 +115,26 @@ impl Message {
         Ok(Self { tid: header.tid, body })
     }
 
-    /// Most messages have at most this many octets.
+    /// Capacity reserved for a message in octets; few messages are longer.
     const TYPICAL_LENGTH: usize = 64;
 
-    /// Returns the number of octets on the wire.
+    /// Returns the length of the encoded message in octets.
     pub fn length(&self) -> usize {
         Header::LENGTH + self.body.length()
     }
 
-    /// Returns the octets of the message.
+    /// Encodes the message.
     ///
-    /// # Panics
-    /// If the body is longer than its length field allows: 65,535 octets.
+    /// # Panics If the body has more than 65,535 octets, the maximum of its length field.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(Self::TYPICAL_LENGTH);
         self.append_to(&mut out);
         out.into()
     }
 
-    /// Appends the octets of the message.
+    /// Encodes the message and appends it to `out`.
     ///
-    /// # Panics
-    /// If the body is too long for [`to_bytes`](Self::to_bytes).
+    /// # Panics If the body is too long for [`to_bytes`](Self::to_bytes).
     pub fn append_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let (basic_type, sub_type) = (self.body.basic_type(), self.body.sub_type());

@@ -39,24 +39,24 @@ pub struct Middlebox {
     policy: Policy,
     authentication: Box<dyn Authentication>,
     sessions: BTreeMap<SessionId, Session>,
-    /// Number of sessions in NOAUTH and OPEN.
+    /// Number of sessions in the states NOAUTH and OPEN of RFC 4540 figure 41.
     established: usize,
     last_session: u32,
-    /// Sessions with a deadline.
+    /// The sessions with a deadline, in order of the deadline.
     deadlines: BTreeSet<(Time, SessionId)>,
-    /// For each owner of rules, the open sessions whose agents may access these rules.
+    /// The open sessions whose agents may access the rules of an owner, by owner.
     subscribers: BTreeMap<AgentId, BTreeSet<SessionId>>,
     rules: Rules,
     nat: Nat,
     resource_accounts: ResourceAccounts,
-    /// Unfinished sweeps, each with the session that requested it. A sweep ends the rules that a disable rule
+    /// The sweeps in progress, each with the session that requested it. A sweep ends the rules that a disable rule
     /// overrules.
     sweeps: VecDeque<(SessionId, Sweep)>,
-    /// Expired rules whose end has not been announced yet, and their owners.
+    /// Expired rules whose end has not been announced to sessions yet, and their owners.
     unannounced: VecDeque<(Pid, AgentId)>,
 }
 
-/// Why a recorded rule contradicts existing ones.
+/// Why a recorded rule cannot be restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RestoreError {
     /// Another rule has the same PID.
@@ -65,22 +65,22 @@ pub enum RestoreError {
     /// The rule's group has another owner. RFC 3989 section 2.1.5.
     #[error("policy rule {}: its group {} belongs to another agent", .0.0, .1.0)]
     GroupOfAnother(Pid, Gid),
-    /// The rule's addresses are in use or invalid.
+    /// The rule's addresses are already in use, or invalid.
     #[error("policy rule {}: its addresses or ports at the middlebox are in use or invalid", .0.0)]
     AddressesInUse(Pid),
 }
 
 impl Middlebox {
-    /// Time limit for the rest of a message to arrive, and for a new connection to open a session. RFC 4540
-    /// section 6, step 2.
+    /// Maximum time until a new connection opens a session, and until the rest of an incomplete message arrives. RFC
+    /// 4540 section 6, step 2.
     pub const TIMEOUT: Duration = Duration::from_secs(60);
-    /// Maximum number of overruled rules that one step of a sweep ends, so that other sessions need not wait.
+    /// Maximum number of overruled rules that a step of a sweep ends, so that other sessions need not wait long.
     const MAX_ENDS: usize = 64;
-    /// Maximum number of notifications that one step of a sweep sends. They cost 2.5 ms, which must leave room for
-    /// requests in a turn of the daemon.
+    /// Maximum number of notifications that a step of a sweep causes. They take 2.5 ms, so that the turn of the daemon
+    /// still has time for requests.
     const MAX_NOTIFICATIONS: usize = 4096;
-    /// Maximum number of ended rules whose notifications are still to be sent. At this number, notifications are sent
-    /// before further rules end.
+    /// Maximum number of ended rules that have not been announced to sessions. Once it is reached, ends are announced
+    /// before more rules end.
     const MAX_UNANNOUNCED: usize = 1 << 18;
 
     /// Creates a middlebox without sessions and rules.
@@ -115,8 +115,8 @@ impl Middlebox {
         Ok(middlebox)
     }
 
-    /// Replaces the policy and the authentication. Sessions and rules stay. An agent that the new policy does
-    /// not know has no rights; its rules stay until they expire.
+    /// Replaces the policy and the authentication. Sessions and rules stay. An agent that the new policy does not
+    /// contain has no rights any more, but its rules stay until they expire.
     pub fn replace_policy(
         &mut self,
         policy: Policy,
@@ -138,14 +138,14 @@ impl Middlebox {
         self.rules.prepare_for_disable_rules(has_pdr && self.policy.permitted_to_any(Right::Disable));
     }
 
-    /// Creates a pure firewall without authentication, for measurements.
+    /// Creates a pure firewall in which agents need not authenticate, for measurements.
     pub fn firewall(max_lifetime: Lifetime) -> Self {
         let config = Config::firewall(max_lifetime);
         Self::new(config, Policy::permissive(), Box::new(Unauthenticated))
             .expect("a pure firewall is consistent")
     }
 
-    /// Adds a connection of an agent.
+    /// Adds an agent's connection, and returns its session.
     pub fn connect(&mut self, now: Time, connection_info: ConnectionInfo) -> SessionId {
         let id = self.unused_session();
         self.sessions.insert(id, Session::new(connection_info));
@@ -163,15 +163,16 @@ impl Middlebox {
         }
     }
 
-    /// Sets the agent that the layers below have authenticated. Call it before the first message; TLS
-    /// authenticates after the connection is open.
+    /// Sets the agent that lower layers have authenticated, for example TLS after the connection was opened. Must be
+    /// called before the first message.
     pub fn set_agent(&mut self, id: SessionId, agent: String) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.set_agent(agent);
         }
     }
 
-    /// Removes a lost connection. Its session ends; its rules remain in force. RFC 3989 sections 2.2.3 and 2.2.4.
+    /// Removes a connection that was lost. Its session ends, but its rules stay in force. RFC 3989 sections 2.2.3 and
+    /// 2.2.4.
     pub fn disconnect(&mut self, id: SessionId) {
         let Some(session) = self.sessions.remove(&id) else { return };
         if let Some(deadline) = session.deadline {
@@ -188,10 +189,10 @@ impl Middlebox {
         }
     }
 
-    /// Processes received octets: any part of the stream, or one whole message, depending on the connection's
+    /// Processes received octets: any part of a stream, or one whole message, depending on the connection's
     /// [`Framing`].
     ///
-    /// Messages of a stream wait if the batch is [full](Batch::is_full); call [`resume`](Self::resume) before
+    /// Messages of a stream wait while the batch is [full](Batch::is_full); call [`resume`](Self::resume) before
     /// passing more octets.
     pub fn receive(&mut self, now: Time, id: SessionId, octets: Bytes, batch: &mut Batch) {
         self.end_rules(now, batch);
@@ -206,21 +207,21 @@ impl Middlebox {
         self.update_deadline(now, id);
     }
 
-    /// Processes the messages of a connection that [wait](Self::has_waiting_messages).
+    /// Processes the messages of a connection that [waited](Self::has_waiting_messages).
     pub fn resume(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
         self.end_rules(now, batch);
         self.take_messages(now, id, batch);
         self.update_deadline(now, id);
     }
 
-    /// Returns true if octets of the connection wait because a batch was full.
+    /// Returns true if messages of the connection wait because a batch was full.
     pub fn has_waiting_messages(&self, id: SessionId) -> bool {
         let framer = self.sessions.get(&id).and_then(|session| session.framer.as_ref());
         framer.is_some_and(Framer::has_unparsed_octets)
     }
 
-    /// Processes whole messages while there is a session, the batch has room, and the rules overruled by the
-    /// last message have ended.
+    /// Processes whole messages while the session exists, the batch has room, and no sweep for the last message is in
+    /// progress.
     fn take_messages(&mut self, now: Time, id: SessionId, batch: &mut Batch) {
         while batch.has_room()
             && !self.is_sweeping_for(id)
@@ -234,7 +235,7 @@ impl Middlebox {
         }
     }
 
-    /// Handles timeouts: lifetimes and deadlines. Call it at [`wake_at`](Self::wake_at).
+    /// Ends expired rules, and handles deadlines of connections. Must be called at [`wake_at`](Self::wake_at).
     pub fn advance(&mut self, now: Time, batch: &mut Batch) {
         self.end_rules(now, batch);
         batch.begin_share();
@@ -246,8 +247,7 @@ impl Middlebox {
         }
     }
 
-    /// Returns when to call [`advance`](Self::advance) next; [`Time::MAX`] if only inputs can change
-    /// anything.
+    /// Returns when to call [`advance`](Self::advance) next; [`Time::MAX`] if nothing changes without input.
     pub fn wake_at(&self) -> Time {
         if !self.sweeps.is_empty() || !self.unannounced.is_empty() {
             return Time::ZERO;
@@ -257,25 +257,23 @@ impl Middlebox {
         ends.into_iter().chain(timeout).min().unwrap_or(Time::MAX)
     }
 
-    /// Returns the resources of each agent that has used any.
+    /// Returns the resources that each agent uses, for all agents that have used any.
     pub fn usage(&self) -> impl Iterator<Item = (AgentId, Usage)> {
         self.resource_accounts.usage()
     }
 
-    /// Returns the number of ports that a NAT can assign for each protocol, at outside and inside addresses
-    /// together.
+    /// Returns the number of ports that the NAT can assign for each protocol, over all outside and inside addresses.
     pub fn ports(&self) -> usize {
         let ports = usize::from(*self.config.ports.end() - *self.config.ports.start()) + 1;
         (self.config.outside.len() + self.config.inside.len()) * ports
     }
 
-    /// Returns the agent of an open session.
+    /// Returns the agent of a session; `None` if the session is not open.
     pub fn agent(&self, id: SessionId) -> Option<AgentId> {
         self.sessions.get(&id)?.agent()
     }
 
-    /// Ends a rule at the middlebox's own initiative; returns false if no such rule is in force. RFC 4540 section
-    /// 8.9.
+    /// Ends a rule although no agent requested it; returns false if the rule is not in force. RFC 4540 section 8.9.
     pub fn end_rule(&mut self, now: Time, pid: Pid, batch: &mut Batch) -> bool {
         let is_in_force = self.rules.get(now, pid).is_some();
         if is_in_force {
@@ -284,7 +282,7 @@ impl Middlebox {
         is_in_force
     }
 
-    /// Ends every session, as before a shutdown; rules stay. RFC 4540 section 7.5.
+    /// Ends all sessions, as before a shutdown; rules stay in force. RFC 4540 section 7.5.
     pub fn end_sessions(&mut self, batch: &mut Batch) {
         while let Some((&id, session)) = self.sessions.first_key_value() {
             batch.begin_step(StepCause::Session);
@@ -295,11 +293,11 @@ impl Middlebox {
         }
     }
 
-    /// Restores a rule recorded before a restart, before agents connect. If its lifetime has ended in
-    /// between, [`advance`](Self::advance) ends it. `owner` replaces [`Rule::owner`], which is invalid after
-    /// a restart.
+    /// Restores a rule that was recorded before a restart. Must be called before agents connect. If the rule has
+    /// expired, [`advance`](Self::advance) ends it. `owner` replaces [`Rule::owner`], which is not valid after a
+    /// restart.
     ///
-    /// The remaining lifetime is limited to the maximum, in case another clock recorded its end.
+    /// The remaining lifetime is limited to the maximum, because another clock may have recorded the end of the rule.
     pub fn restore(&mut self, now: Time, rule: Rule, owner: &str) -> Result<(), RestoreError> {
         let latest = self.config.capabilities.max_lifetime.end(now);
         let rule = Rule { owner: self.policy.owner(owner), expires: rule.expires.min(latest), ..rule };
@@ -318,28 +316,28 @@ impl Middlebox {
         Ok(())
     }
 
-    /// Delays the reuse of the PID of a rule that ended before a restart, as if the rule had ended after the restart.
+    /// Delays the reuse of the PID of a rule that ended before a restart, as if the rule had ended now.
     pub fn delay_pid_reuse(&mut self, pid: Pid) {
         self.rules.delay_pid_reuse(pid);
     }
 
-    /// Returns every rule in force, in no particular order.
+    /// Returns all rules in force, in no particular order.
     pub fn rules(&self, now: Time) -> impl Iterator<Item = &Rule> {
         self.rules.in_force(now)
     }
 
-    /// Returns the policy in force.
+    /// Returns the current policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Returns the capabilities sent to agents.
+    /// Returns the capabilities that the middlebox sends to agents.
     pub fn capabilities(&self) -> Capabilities {
         self.config.capabilities
     }
 
-    /// Ends expired rules, and announces their ends, as far as the batch has room. Ends come first, so that no
-    /// rule outlives its lifetime while many sessions are notified of the ends of other rules.
+    /// Ends expired rules and announces their ends to sessions, as far as the batch has room. Rules end first and are
+    /// announced later, so that no rule outlives its lifetime while many sessions are notified.
     fn end_rules(&mut self, now: Time, batch: &mut Batch) {
         while batch.may_expire_rules() {
             let before = batch.work();
@@ -351,7 +349,7 @@ impl Middlebox {
         }
     }
 
-    /// Ends a rule that has expired; returns false if there is none.
+    /// Ends the next rule that has expired; returns false if there is none.
     fn end_next(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((_, pid)) = self.rules.first_to_end().filter(|(end, _)| *end <= now) else { return false };
         if let Some(owner) = self.expire(pid, batch) {
@@ -369,14 +367,15 @@ impl Middlebox {
         Some(rule.owner)
     }
 
-    /// Announces the end of an expired rule; returns false if there is none.
+    /// Announces the end of the next expired rule to sessions; returns false if there is none.
     fn announce_next(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((pid, owner)) = self.unannounced.pop_front() else { return false };
         self.announce_end(now, pid, owner, batch);
         true
     }
 
-    /// Notifies all sessions that may access an expired rule, unless its end has been postponed meanwhile.
+    /// Announces the end of an expired rule to all sessions that may access the rule, unless its lifetime has been
+    /// extended meanwhile.
     fn announce_end(&mut self, now: Time, pid: Pid, owner: AgentId, batch: &mut Batch) {
         batch.begin_step(StepCause::Announced(pid, owner));
         if self.rules.get(now, pid).is_none() {
@@ -384,13 +383,14 @@ impl Middlebox {
         }
     }
 
-    /// Returns the maximum number of rules that one step of a sweep may end. It is smaller with many sessions, because each of
-    /// them is notified of every ended rule.
+    /// Returns the maximum number of rules that a step of a sweep may end. It is smaller if there are many sessions,
+    /// because each is notified of every ended rule.
     fn max_ends(&self) -> usize {
         (Self::MAX_NOTIFICATIONS / self.established.max(1)).clamp(1, Self::MAX_ENDS)
     }
 
-    /// Ends a rule without a request and notifies all sessions that may access it. RFC 4540 section 8.9.
+    /// Ends a rule although no agent requested it, and notifies all sessions that may access the rule. RFC 4540 section
+    /// 8.9.
     fn end(&mut self, pid: Pid, batch: &mut Batch) {
         batch.begin_step(StepCause::Ended(pid));
         if let Some(&rule) = self.rules.get_or_expired(pid) {
@@ -410,7 +410,8 @@ impl Middlebox {
         batch.changes.push(change);
     }
 
-    /// Applies a change; returns the number of elements that a packet filter has to change.
+    /// Applies a change to the tables of the middlebox; returns the number of elements that must change in a packet
+    /// filter.
     fn apply(&mut self, change: &Change) -> usize {
         self.rules.apply(change);
         self.nat.apply(change);

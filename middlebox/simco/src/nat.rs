@@ -11,7 +11,7 @@ use crate::{
     AddressTuple, Addresses, Binding, Change, IpVersion, Location, PortMapping, Refusal, ReservedParity, Rule,
 };
 
-/// The NAT's addresses on both sides.
+/// The addresses of a NAT on both sides.
 #[derive(Debug)]
 pub(crate) struct Nat {
     pub outside: Pool,
@@ -24,52 +24,51 @@ pub(crate) struct Pool {
     location: Location,
     ports: RangeInclusive<u16>,
     addresses: Vec<(IpAddr, Address)>,
-    /// Indices into `addresses`.
+    /// Index of each address in `addresses`.
     indices: BTreeMap<IpAddr, usize>,
 }
 
-/// The taken resources of an address: the whole address, or ports of protocols.
+/// What rules use of an address: the whole address, or ports of protocols.
 #[derive(Debug, Default)]
 struct Address {
     is_taken: bool,
-    /// True if ports outside the pool's range serve flows without a rule. No rule gets such an address as a
-    /// whole.
+    /// Whether ports outside the pool's range serve flows without a rule, so that no rule gets the address as a whole.
     is_shared: bool,
     protocols: BTreeMap<u8, Ports>,
 }
 
-/// A rule's request for an address and ports.
+/// The address and ports that a rule needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PoolRequest {
     pub version: IpVersion,
-    /// IP protocol number; 0 takes the whole address.
+    /// IP protocol number; 0 means the whole address.
     pub protocol: u8,
     pub ports: RequestedPorts,
 }
 
-/// The ports that a rule requests.
+/// The ports that a rule needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum RequestedPorts {
     /// All ports of the protocol.
     All,
-    /// A number of consecutive ports, and the parity of the first.
+    /// A number of consecutive ports, and the parity of the first one.
     Range(u16, ReservedParity),
 }
 
 impl PoolRequest {
-    /// Returns true if the request is for a whole address: for all protocols, or for all ports of one protocol.
+    /// Returns true if a whole address is needed: for all protocols, or for all ports of one protocol.
     fn takes_address(&self) -> bool {
         self.protocol == 0 || matches!(self.ports, RequestedPorts::All)
     }
 }
 
 impl Nat {
-    /// Returns the number of addresses that a search may examine.
+    /// Returns the number of addresses, which is the maximum that a search examines.
     pub fn len(&self) -> usize {
         self.outside.addresses.len() + self.inside.addresses.len()
     }
 
-    /// Releases the addresses and ports of the rule before the change, and takes those of the rule after it.
+    /// Releases the addresses and ports of the rule before the change, and assigns those of the rule after it.
     pub fn apply(&mut self, change: &Change) {
         if self.outside.addresses.is_empty() {
             return;
@@ -84,8 +83,8 @@ impl Nat {
         }
     }
 
-    /// Returns true if no rule has any of these addresses and ports. Addresses that are no longer the NAT's
-    /// are free.
+    /// Returns true if no rule uses any of these addresses and ports. Addresses that no longer belong to the NAT count
+    /// as free.
     pub fn is_free(&self, binding: &Binding) -> bool {
         let is_free =
             |pool: &Pool, tuple: &Option<AddressTuple>| tuple.as_ref().is_none_or(|t| pool.is_free(t));
@@ -100,8 +99,8 @@ impl Pool {
         Self { location, ports, addresses, indices }
     }
 
-    /// Returns the pool with these addresses marked as shared: their ports outside the pool's range serve flows
-    /// without a rule.
+    /// Returns the pool with these addresses marked as shared, which means that their ports outside the pool's range
+    /// serve flows without a rule.
     pub fn with_shared(mut self, addresses: &[IpAddr]) -> Self {
         for (address, state) in &mut self.addresses {
             state.is_shared = addresses.contains(address);
@@ -109,9 +108,9 @@ impl Pool {
         self
     }
 
-    /// Returns an address whose requested ports are free. RFC 4540 lists "lack of IP addresses" and "lack of port
-    /// numbers" without their conditions. Here ports are lacking if the request is for some ports of an address,
-    /// and an address of its version is not taken as a whole; otherwise addresses are lacking.
+    /// Returns an address and ports that are free. RFC 4540 names the refusals "lack of IP addresses" and "lack of port
+    /// numbers", but not when they apply. Here ports are lacking if the request is for some ports of an address, and
+    /// there is an address of its version that is not assigned as a whole; otherwise addresses are lacking.
     pub fn find(&self, request: PoolRequest) -> Result<AddressTuple, Refusal> {
         let mut refusal = Refusal::LackOfAddresses;
         for (address, taken) in &self.addresses {
@@ -131,8 +130,8 @@ impl Pool {
         Err(refusal)
     }
 
-    /// Returns the address and port that a mapping requests. If they are taken, returns free ones, or refuses
-    /// if the mapping requires exactly these.
+    /// Returns the address and port that a port mapping requests. If they are not free, returns others, or a refusal if
+    /// the mapping requires exactly these.
     pub fn find_for_mapping(
         &self,
         mapping: Option<PortMapping>,
@@ -160,7 +159,7 @@ impl Pool {
         tuples.find(|tuple| self.ports.contains(&outside.port()) && self.is_free(tuple))
     }
 
-    /// Returns true if the pool has an address of this version, taken or not.
+    /// Returns true if the pool has an address of this version, whether free or not.
     pub fn has_version(&self, version: IpVersion) -> bool {
         self.addresses.iter().any(|(address, _)| IpVersion::of(*address) == version)
     }
@@ -194,13 +193,13 @@ impl Pool {
 }
 
 impl Address {
-    /// Returns true if no port of any protocol is taken.
+    /// Returns true if rules use no port of any protocol.
     fn is_free(&self) -> bool {
         self.protocols.values().all(Ports::are_free)
     }
 
-    /// Returns the first port and the number of ports, where port 0 means all; `None` if the address lacks such
-    /// ports.
+    /// Returns the first port and the number of ports, where port 0 means all ports; `None` if the address does not
+    /// have enough free ports.
     fn find(&self, request: PoolRequest, usable: &RangeInclusive<u16>) -> Option<(u16, u16)> {
         const ALL_PORTS: (u16, u16) = (0, 1);
         if request.takes_address() && self.is_shared {
@@ -269,7 +268,7 @@ mod tests {
         assert_eq!(take(&mut pool, udp(1, ReservedParity::Any)), Err(Refusal::LackOfPorts));
     }
 
-    /// The other ports of the address serve flows without a rule.
+    /// A rule does not get a shared address as a whole, because other ports of the address serve flows without a rule.
     #[test]
     fn a_shared_address_is_not_assigned_as_a_whole() {
         let mut pool = pool(1001..=1010).with_shared(&["192.0.2.1".parse().unwrap()]);

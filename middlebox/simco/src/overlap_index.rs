@@ -11,18 +11,18 @@ use std::ops::{Bound, RangeInclusive};
 
 use crate::{AddressTuple, Pid, Prefix};
 
-/// The PIDs of rules, ordered by A0 and by A3.
+/// The rules, ordered by their internal (A0) and by their external (A3) addresses, to find those that overlap.
 #[derive(Debug, Default)]
 pub(crate) struct OverlapIndex {
-    /// The rules with IPv4 addresses at both ends, as most have. They take a third of the memory here.
+    /// The rules with IPv4 addresses at both ends, which are most rules. They need a third of the memory here.
     v4: Tables<Ipv4Addr>,
     others: Tables<IpAddr>,
 }
 
-/// The number of tables depends on the shapes of rules, not on the number of rules.
+/// Tables of rules by shape. Their number depends on the shapes of the rules, not on the number of rules.
 type Tables<A> = BTreeMap<Shape, Table<A>>;
 
-/// The properties shared by the rules of a table.
+/// The properties that all rules of a table have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Shape {
     protocol: u8,
@@ -30,17 +30,17 @@ struct Shape {
     external_length: u8,
 }
 
-/// The rules of one shape, ordered by each end.
+/// The rules of a shape, ordered by each end.
 #[derive(Debug)]
 struct Table<A> {
     by_internal: BTreeMap<Key<A>, Ports>,
     by_external: BTreeMap<Key<A>, Ports>,
 }
 
-/// The first addresses of a rule's prefixes at both ends, and the rule.
+/// The key of a rule: the first address of its prefix at each end, and its PID.
 type Key<A> = (A, A, Pid);
 
-/// The first and last port at A0 and at A3. They are stored here so that few rules must be looked up.
+/// The first and last port at A0 and at A3. They are stored in the tables so that few rules must be looked up.
 #[derive(Debug, Clone, Copy)]
 struct Ports([(u16, u16); 2]);
 
@@ -78,8 +78,8 @@ impl OverlapIndex {
         self.v4.is_empty() && self.others.is_empty()
     }
 
-    /// Returns all rules that overlap with these tuples at both ends. Rules that do not overlap may also occur,
-    /// and rules may occur more than once. Each item counts as two examined rules.
+    /// Returns all rules that overlap with these tuples at both ends. The result may contain a rule more than once, and
+    /// rules that do not overlap. Each item counts as two examined rules.
     pub fn candidates(
         &self,
         internal: &AddressTuple,
@@ -90,12 +90,13 @@ impl OverlapIndex {
     }
 }
 
-/// An interruptible search: finds all rules that overlapped when it started and still exist when it examines them.
+/// A search that can be interrupted. It finds all rules that overlapped when it started and that still exist when it
+/// examines them.
 ///
-/// Thus one request does not make all others wait while a million rules are examined.
+/// Because of it, no request makes others wait while a million rules are examined.
 #[derive(Debug)]
 pub(crate) struct Sweep {
-    /// The disable rule that the found rules overlap.
+    /// The PID of the disable rule with which the rules overlap.
     pub pid: Pid,
     internal: AddressTuple,
     external: AddressTuple,
@@ -103,11 +104,11 @@ pub(crate) struct Sweep {
     others: SweepPosition<IpAddr>,
 }
 
-/// The position of a search.
+/// The position at which a search continues.
 #[derive(Debug)]
 enum SweepPosition<A> {
     Start,
-    /// After these keys of a table: the first in the order by A0, the second in the order by A3.
+    /// The search continues after these keys of a table: the first in the order by A0, the second in the order by A3.
     After(Shape, Key<A>, Key<A>),
     End,
 }
@@ -117,12 +118,12 @@ impl Sweep {
         Self { pid, internal, external, v4: SweepPosition::Start, others: SweepPosition::Start }
     }
 
-    /// Returns the tuples that rules must overlap.
+    /// Returns the address tuples with which rules must overlap.
     pub fn address_tuples(&self) -> (&AddressTuple, &AddressTuple) {
         (&self.internal, &self.external)
     }
 
-    /// Returns true if the search may find a rule with these ends.
+    /// Returns true if the search may find a rule with these address tuples.
     pub fn may_find(&self, internal: &AddressTuple, external: &AddressTuple) -> bool {
         self.internal.overlaps(internal) && self.external.overlaps(external)
     }
@@ -135,7 +136,7 @@ impl Sweep {
         (self.v4, self.others) = (SweepPosition::End, SweepPosition::End);
     }
 
-    /// Examines `max` rules, or one more, and returns the rules that may overlap, some of them more than once.
+    /// Examines `max` rules, or one more, and returns those that may overlap; some may occur more than once.
     pub fn next_overlaps(&mut self, rules: &OverlapIndex, max: usize) -> Vec<Pid> {
         let search = SearchTuples::of(&self.internal, &self.external);
         let (mut examined, mut found) = (0, Vec::new());
@@ -152,7 +153,7 @@ fn insert<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Ke
 }
 
 fn remove<A: Ord + Copy>(tables: &mut Tables<A>, shape: Shape, (a0, a3, pid): Key<A>) {
-    let table = tables.get_mut(&shape).expect("the shape of each rule has a table");
+    let table = tables.get_mut(&shape).expect("there is a table for the shape of each rule");
     table.by_internal.remove(&(a0, a3, pid));
     table.by_external.remove(&(a3, a0, pid));
     if table.by_internal.is_empty() {
@@ -167,7 +168,7 @@ fn of_v4(range: RangeInclusive<IpAddr>) -> Option<RangeInclusive<Ipv4Addr>> {
     }
 }
 
-/// The tuples for which a search looks.
+/// The address tuples with which rules must overlap.
 #[derive(Clone, Copy)]
 struct SearchTuples {
     protocol: u8,
@@ -182,8 +183,8 @@ impl SearchTuples {
         Self { protocol: internal.protocol, a0: internal.prefix(), a3: external.prefix(), ports }
     }
 
-    /// Returns pairs of rules that may overlap. `narrow` returns `None` for addresses that no rule in these
-    /// tables has.
+    /// Returns pairs of rules that may overlap. `narrow` converts a range of addresses to the type of these tables;
+    /// it returns `None` for addresses that no rule in the tables has.
     fn candidates<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
@@ -201,7 +202,7 @@ impl SearchTuples {
 }
 
 impl SearchTuples {
-    /// Continues from `position` until `max` rules have been examined.
+    /// Continues a search from `position` until `max` rules have been examined.
     fn walk<A: Ord + Copy>(
         self,
         tables: &Tables<A>,
@@ -234,13 +235,13 @@ impl SearchTuples {
         *position = SweepPosition::End;
     }
 
-    /// Returns the PIDs of those rules of the pair whose ports overlap.
+    /// Returns the PIDs of those two rules whose ports overlap with the tuples.
     fn overlapping<A>(self, pair: [(Key<A>, Ports); 2]) -> [Option<Pid>; 2] {
         pair.map(|((_, _, pid), ports)| ports.overlap(&self.ports).then_some(pid))
     }
 
-    /// Returns the ranges of the table's internal and external prefixes that overlap with the tuples; `None` if
-    /// there are none.
+    /// Returns the ranges of the table's internal and external prefixes that overlap with the tuples; `None` if no
+    /// prefix does.
     fn ranges<A>(
         self,
         shape: &Shape,
@@ -271,10 +272,9 @@ impl<A> Default for Table<A> {
 }
 
 impl<A: Ord + Copy> Table<A> {
-    /// Returns the candidates for an overlap from both indexes in pairs: one index is sorted by the internal
-    /// address first, the other by the external one. The range of each index contains every overlapping rule, so
-    /// the search ends with the shorter range. If a range is a single prefix, the index that is sorted by it has
-    /// overlapping rules only.
+    /// Returns the rules of two ranges in pairs: one range of the index sorted by internal address, and one of the
+    /// index sorted by external address. Each range contains all overlapping rules, so the search ends with the shorter
+    /// range. If a range is a single prefix, the index sorted by it has only rules that overlap at both ends.
     fn pairs(
         &self,
         internal: &RangeInclusive<A>,
@@ -293,7 +293,7 @@ fn keys<A: Copy>(major: &RangeInclusive<A>, minor: &RangeInclusive<A>) -> RangeI
     (*major.start(), *minor.start(), Pid(0))..=(*major.end(), *minor.end(), Pid(u32::MAX))
 }
 
-/// Returns the part of a range after this key.
+/// Returns the part of a range that follows the key `after`.
 fn remaining_range<K: Copy>(range: RangeInclusive<K>, after: Option<K>) -> (Bound<K>, Bound<K>) {
     let (first, last) = range.into_inner();
     (after.map_or(Bound::Included(first), Bound::Excluded), Bound::Included(last))
@@ -310,8 +310,8 @@ mod tests {
     use super::*;
     use crate::{Addresses, IpVersion, Location};
 
-    /// Generates few addresses, so that many overlap. They differ in the first bits, some in the middle and in
-    /// the last.
+    /// Generates addresses from a small set, so that many prefixes overlap. They differ in the first bits, and some in
+    /// the middle and last bits.
     fn addresses() -> impl Strategy<Value = Addresses> {
         let octet = || prop_oneof![Just(0), Just(1), Just(128), Just(255)];
         let address = prop_oneof![
@@ -346,8 +346,8 @@ mod tests {
     }
 
     proptest! {
-        /// Rules that the index omits do not overlap; the caller compares the others. This also holds after
-        /// some rules have ended.
+        /// All rules that overlap are among the candidates of the index, even after some rules have ended; the caller
+        /// compares the candidates.
         #[test]
         fn the_index_finds_the_same_rules_as_a_full_scan(
             rules in vec((pairs(), any::<bool>()), 1..60),
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// Returns the rules that a sweep finds step by step, while the found ones are removed. The rules are restored at
+    /// Returns the rules that a sweep finds step by step, while the rules found are removed. All rules are restored at
     /// the end.
     fn swept(
         index: &mut OverlapIndex,
@@ -398,7 +398,7 @@ mod tests {
         found.into_iter().collect()
     }
 
-    /// Of a thousand rules about a host and a thousand about an attacker, none is about both.
+    /// There are a thousand rules for a host and a thousand for an attacker, but none for both.
     #[test]
     fn rules_that_share_only_one_end_are_not_examined() {
         let at = |location, last: u16| {

@@ -6,13 +6,13 @@ use crate::attribute::Attribute;
 use crate::codes::codes;
 
 codes!(
-    /// The direction of the enabled data. RFC 4540 section 4.3.10.
+    /// The direction of the data that a rule lets pass. RFC 4540 section 4.3.10.
     Direction {
-        /// From the external to the internal host.
+        /// Data from the external to the internal host.
         Inbound = 0x01,
-        /// From the internal to the external host.
+        /// Data from the internal to the external host.
         Outbound = 0x02,
-        /// Both ways.
+        /// Data in both directions.
         BiDirectional = 0x03,
     }
 );
@@ -20,9 +20,9 @@ codes!(
 codes!(
     /// Whether a translated port keeps its parity. RFC 4540 section 4.3.10.
     PortParity {
-        /// The port may have any parity.
+        /// The translated port may have any parity.
         Any = 0x00,
-        /// Odd stays odd, even stays even.
+        /// An odd port stays odd, and an even port stays even.
         Same = 0x03,
     }
 );
@@ -30,7 +30,7 @@ codes!(
 codes!(
     /// The parity of reserved ports. RFC 4540 section 4.3.9.
     ReservedParity {
-        /// Either parity.
+        /// The first port may be odd or even.
         Any = 0b00,
         /// The first port is odd.
         Odd = 0b01,
@@ -40,11 +40,11 @@ codes!(
 );
 
 codes!(
-    /// The kind of address translation. RFC 4540 section 4.3.9.
+    /// The mode of a NAT. RFC 4540 section 4.3.9.
     NatMode {
-        /// The NAT translates on one side.
+        /// The NAT translates the addresses of internal hosts only.
         Traditional = 0b01,
-        /// The NAT translates on both sides.
+        /// The NAT translates the addresses of internal and of external hosts.
         Twice = 0b10,
     }
 );
@@ -52,11 +52,11 @@ codes!(
 codes!(
     /// The IP version of a reservation. RFC 4540 section 4.3.9.
     IpChoice {
-        /// Either IP version.
+        /// The address may have either IP version.
         Any = 0b00,
-        /// Version 4.
+        /// The address is IPv4.
         V4 = 0b01,
-        /// Version 6.
+        /// The address is IPv6.
         V6 = 0b10,
     }
 );
@@ -70,9 +70,9 @@ codes!(
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PerParameters {
-    /// Parity of a translated port.
+    /// Whether a translated port keeps its parity.
     pub parity: PortParity,
-    /// Direction of the data.
+    /// Direction of the data that may pass.
     pub direction: Direction,
 }
 
@@ -100,22 +100,22 @@ impl Attribute for PerParameters {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrrParameters {
-    /// NM: the kind of address translation.
+    /// NM: the mode of the NAT.
     pub nat_mode: NatMode,
     /// PP: the parity of the first port.
     pub parity: ReservedParity,
-    /// IPi: the IP version at the inside.
+    /// IPi: the IP version of the inside address.
     pub inside: IpChoice,
-    /// IPo: the IP version at the outside.
+    /// IPo: the IP version of the outside address.
     pub outside: IpChoice,
-    /// IP protocol number; 0 reserves an address without ports.
+    /// IP protocol number; 0 reserves a whole address.
     pub protocol: u8,
-    /// Number of consecutive ports, at least 1; 0xFFFF stands for all ports.
+    /// Number of consecutive ports, at least 1; 0xFFFF means all ports.
     pub port_range: u16,
 }
 
 impl PrrParameters {
-    /// The port range that stands for all ports of the protocol.
+    /// The port range that means all ports of the protocol.
     pub const ALL_PORTS: u16 = 0xFFFF;
 }
 
@@ -150,7 +150,8 @@ impl Attribute for PrrParameters {
 mod tests {
     use super::*;
 
-    /// RFC 4540 section 4.3.9, figure 13: twice (10), even (10), IPv4 inside (01), IPv6 outside (10).
+    /// The example of RFC 4540 section 4.3.9, figure 13: twice NAT (10), even port (10), IPv4 inside (01), IPv6 outside
+    /// (10).
     #[test]
     fn the_prr_parameters_are_packed_two_bits_each() {
         let parameters = PrrParameters {
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(PrrParameters::parse(&out), Some(parameters));
     }
 
-    /// RFC 4540 sections 4.3.9 and 4.3.10 leave these values undefined.
+    /// Values that RFC 4540 sections 4.3.9 and 4.3.10 leave undefined are refused.
     #[test]
     fn undefined_parameters_are_refused() {
         for octets in
@@ -180,7 +181,7 @@ mod tests {
         }
     }
 
-    /// RFC 4540 section 4.3.10: the reserved octets are ignored on receipt.
+    /// The reserved octets are ignored when a message is received. RFC 4540 section 4.3.10.
     #[test]
     fn reserved_octets_are_ignored() {
         let expected = PerParameters { parity: PortParity::Same, direction: Direction::BiDirectional };

@@ -11,30 +11,30 @@ use serde::Deserialize;
 use crate::quota::QuotaTable;
 use crate::{AddressTuple, IpVersion, Owner, Prefix, Quota};
 
-/// An agent that the policy knows, or that owns recorded rules.
+/// The identifier of an agent that is in the policy, or that owns recorded rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AgentId(u16);
 
 impl AgentId {
-    /// The owner of a rule where no policy identifies the owner. A [`Policy`] has fewer agents than this number.
+    /// The owner of a rule that belongs to no agent of a policy. A [`Policy`] has fewer agents than this number.
     pub const NOBODY: Self = Self(u16::MAX);
 }
 
-/// A right to request a transaction.
+/// The right to request one kind of transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Right {
-    /// Reserve addresses: PRR.
+    /// The right to reserve addresses: PRR.
     Reserve,
-    /// Let data pass: PER and PEA.
+    /// The right to let data pass: PER and PEA.
     Enable,
-    /// Block data: PDR.
+    /// The right to block data: PDR.
     Disable,
-    /// Change lifetimes of rules: PLC.
+    /// The right to change the lifetimes of rules: PLC.
     Lifetime,
-    /// Query the status of rules: PRS.
+    /// The right to query the status of rules: PRS.
     Status,
-    /// List rules: PRL.
+    /// The right to list rules: PRL.
     List,
 }
 
@@ -62,7 +62,7 @@ pub enum Right {
 pub struct Policy {
     agents: Vec<Permit>,
     anonymous: Option<AgentId>,
-    /// Whether sessions need security below SIMCO. RFC 4540 section 7.2.
+    /// Whether sessions are refused unless a layer below SIMCO protects them. RFC 4540 section 7.2.
     secure_only: bool,
 }
 
@@ -75,38 +75,38 @@ struct Permit {
     /// Hosts that the agent's rules may cover; `None`: all hosts.
     internal: Option<Vec<Prefix>>,
     external: Option<Vec<Prefix>>,
-    /// Hosts whose port mapping requests belong to this agent.
+    /// Hosts whose requests for port mappings belong to this agent.
     hosts: Vec<Prefix>,
     quota: Quota,
 }
 
-/// The agents whose rules an agent may access.
+/// Which agents' rules an agent may access.
 #[derive(Debug, Clone)]
 enum Accesses {
     All,
     Agents(Vec<AgentId>),
 }
 
-/// Why a text is not a policy.
+/// Why a text is not a valid policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// The text is not TOML, or has unknown keys.
+    /// The text is not TOML, or has unknown keys; this describes the problem.
     #[error("{0}")]
     Syntax(String),
-    /// The policy names an agent that no `[agents.…]` defines.
+    /// The policy names an agent for which there is no table `[agents.…]`.
     #[error("{key}: unknown agent `{name}`{hint}", hint = hint(.nearest))]
     UnknownAgent {
-        /// The key whose value is the unknown name.
+        /// The key whose value names the unknown agent.
         key: String,
-        /// The name.
+        /// The unknown name.
         name: String,
-        /// The agent that was probably meant.
+        /// The agent with the most similar name, which was probably meant.
         nearest: Option<String>,
     },
-    /// There are more agents than identifiers.
+    /// There are more agents than identifiers for them.
     #[error("the policy has {0} agents; at most {max} are allowed", max = u16::MAX)]
     TooManyAgents(usize),
-    /// The name does not fit into an owner attribute.
+    /// The name is too long for an owner attribute.
     #[error("[agents.{0}]: the name has more than {limit} octets; shorten it", limit = Owner::LIMIT)]
     LongName(String),
 }
@@ -115,13 +115,13 @@ fn hint(nearest: &Option<String>) -> String {
     nearest.as_ref().map_or(", define it".to_owned(), |name| format!("; did you mean `{name}`?"))
 }
 
-/// A policy file.
+/// The content of a policy file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PolicyFile {
     #[serde(default)]
     secure_only: bool,
-    /// The agent for sessions without authentication.
+    /// The agent to which sessions without authentication belong.
     anonymous: Option<String>,
     /// The default quota of every agent.
     #[serde(default)]
@@ -168,18 +168,18 @@ impl TryFrom<String> for PrefixText {
     }
 }
 
-/// The default rights: all except [`Right::Disable`], which blocks data of other agents.
+/// The rights of an agent without the key `may`: all except [`Right::Disable`], because PDR blocks data of other
+/// agents.
 const DEFAULT_RIGHTS: [Right; 5] =
     [Right::Reserve, Right::Enable, Right::Lifetime, Right::Status, Right::List];
 
-/// Returns the location and the line from the parser's message, and the problem in plain words.
+/// Returns the problem in plain words, with the position and the line from the TOML parser's message.
 fn describe_error(error: &toml::de::Error) -> String {
     error.to_string().trim_end().replace(error.message(), &rewrite_parse_error(error.message()))
 }
 
 impl Policy {
-    /// Returns a policy that gives every agent all rights without authentication, and does not distinguish
-    /// agents.
+    /// Returns a policy that gives every agent all rights without authentication. It does not distinguish agents.
     pub fn permissive() -> Self {
         let quota = Quota::UNLIMITED;
         let anybody =
@@ -187,7 +187,7 @@ impl Policy {
         Self { agents: vec![anybody], anonymous: Some(AgentId(0)), secure_only: false }
     }
 
-    /// Returns a policy that gives these agents all rights after authentication, and other agents no rights.
+    /// Returns a policy that gives these agents all rights once they have authenticated; other agents have no rights.
     pub fn of_agents<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, PolicyError> {
         let permit = |name: &str| Permit {
             may: all_rights(),
@@ -218,12 +218,13 @@ impl Policy {
         self.agents.iter().map(|permit| permit.name.as_str())
     }
 
-    /// Returns the agent with this name.
+    /// Returns the agent with this name; `None` if the policy does not contain it.
     pub fn agent(&self, name: &str) -> Option<AgentId> {
         self.ids().find(|agent| self.permit(*agent).name == name)
     }
 
-    /// Returns the agent with this name. Adds an unknown agent, which has no rights but owns its earlier rules.
+    /// Returns the agent with this name. If it is unknown, adds it without rights, so that it can own its earlier
+    /// rules.
     pub fn owner(&mut self, name: &str) -> AgentId {
         self.agent(name).unwrap_or_else(|| {
             self.agents.push(Permit::without_rights(name));
@@ -231,7 +232,7 @@ impl Policy {
         })
     }
 
-    /// Returns the agent of a host, by the longest matching prefix; `None` if no prefix matches.
+    /// Returns the agent to which a host belongs, by the longest matching prefix; `None` if no prefix matches.
     pub fn agent_at(&self, host: IpAddr) -> Option<AgentId> {
         let host = Prefix::new(host, IpVersion::of(host).address_bits())?;
         let covers = |agent: &AgentId| self.permit(*agent).hosts.iter().filter(|hosts| hosts.covers(&host));
@@ -239,12 +240,12 @@ impl Policy {
         self.ids().filter(|agent| covers(agent).next().is_some()).max_by_key(longest)
     }
 
-    /// Returns true if the policy assigns any hosts to agents.
+    /// Returns true if any hosts belong to agents of the policy.
     pub fn assigns_hosts(&self) -> bool {
         self.ids().any(|agent| !self.permit(agent).hosts.is_empty())
     }
 
-    /// Returns the agent's name as an attribute of its rules.
+    /// Returns the agent's name as the owner attribute of its rules.
     pub fn name(&self, agent: AgentId) -> Owner {
         Owner::new(self.permit(agent).name.clone())
     }
@@ -254,7 +255,7 @@ impl Policy {
         &self.permit(agent).name
     }
 
-    /// Returns the agent for sessions without authentication; `None` if every agent must authenticate.
+    /// Returns the agent to which sessions without authentication belong; `None` if every agent must authenticate.
     pub fn anonymous(&self) -> Option<AgentId> {
         self.anonymous
     }

@@ -13,7 +13,7 @@ pub struct Prefix {
     length: u8,
 }
 
-/// The text is not a prefix.
+/// The text is not an address prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not an address prefix; write an address, a slash and a number of bits: 10.0.0.0/8, 2001:db8::/32"
@@ -26,7 +26,7 @@ impl Prefix {
         (length <= IpVersion::of(address).address_bits()).then_some(Self { address, length })
     }
 
-    /// Returns the prefix of all addresses of this version.
+    /// Returns the prefix of length zero, which contains all addresses of this version.
     pub const fn all(version: IpVersion) -> Self {
         let address = match version {
             IpVersion::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -35,12 +35,12 @@ impl Prefix {
         Self { address, length: 0 }
     }
 
-    /// Returns an address whose first bits are the prefix; its other bits have no meaning.
+    /// Returns an address with this prefix; its other bits have no meaning.
     pub const fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Returns the prefix length in bits.
+    /// Returns the length of the prefix in bits.
     pub const fn length(&self) -> u8 {
         self.length
     }
@@ -72,13 +72,13 @@ impl Prefix {
         }
     }
 
-    /// Returns the first address of the prefix, which is unique among prefixes of one length.
+    /// Returns the first address of the prefix, which identifies the prefix among those of the same length.
     pub(crate) fn first(&self) -> IpAddr {
         *self.addresses().start()
     }
 
-    /// Returns the first addresses of all prefixes of `length` that overlap with this prefix, as a range. It
-    /// is a single address if `length` is not greater than the length of this prefix.
+    /// Returns the first addresses of all prefixes with `length` bits that overlap with this prefix, as a range. The
+    /// range is a single address if `length` is at most the length of this prefix.
     pub(crate) fn overlapping(&self, length: u8) -> RangeInclusive<IpAddr> {
         if length > self.length {
             return self.addresses();

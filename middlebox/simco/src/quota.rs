@@ -2,26 +2,26 @@
 
 use serde::Deserialize;
 
-/// The limits of one agent.
+/// The limits on the resources of one agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Maximum number of open sessions.
     pub sessions: usize,
     /// Maximum number of policy rules.
     pub rules: usize,
-    /// Maximum number of elements of the agent's rules in the packet filter.
+    /// Maximum number of elements in the packet filter, over all rules of the agent.
     pub elements: usize,
-    /// Maximum number of combinations of wildcards and prefix lengths (shapes) among these elements. A packet
-    /// filter supports few shapes.
+    /// Maximum number of shapes (combinations of wildcards and prefix lengths) among the elements of the agent's rules.
+    /// A packet filter supports only few shapes.
     pub shapes: usize,
-    /// Maximum number of NAT addresses that are taken as a whole, or with all ports of one protocol.
+    /// Maximum number of NAT addresses that the agent's rules may use as a whole, or with all ports of a protocol.
     pub addresses: usize,
-    /// Maximum number of ports of a NAT, apart from those addresses.
+    /// Maximum number of NAT ports that the agent's rules may use, not counting those of whole addresses.
     pub ports: usize,
 }
 
 impl Quota {
-    /// No limits other than the available resources.
+    /// The quota that sets no limits, so that only the available resources count.
     pub const UNLIMITED: Self = Self {
         sessions: usize::MAX,
         rules: usize::MAX,
@@ -33,14 +33,14 @@ impl Quota {
 }
 
 impl Default for Quota {
-    /// Returns the default quota: at most a third of the default limits of `simcod`, and no whole address, since there
-    /// may be only one.
+    /// Returns the default quota: at most a third of the default limits of `simcod`, and no whole address, because
+    /// there may be only one.
     fn default() -> Self {
         Self { sessions: 64, rules: 100_000, elements: 100_000, shapes: 16, addresses: 0, ports: 8192 }
     }
 }
 
-/// The quota in a policy file; missing values keep their default.
+/// The quota in a policy file; values that it does not set keep their defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct QuotaTable {
@@ -53,7 +53,7 @@ pub(crate) struct QuotaTable {
 }
 
 impl QuotaTable {
-    /// Returns `quota`, but with the values that this table sets.
+    /// Returns `quota` with the values that this table sets.
     pub fn override_defaults(&self, quota: Quota) -> Quota {
         Quota {
             sessions: self.sessions.unwrap_or(quota.sessions),
@@ -66,25 +66,25 @@ impl QuotaTable {
     }
 }
 
-/// The resource that was exhausted.
+/// A resource that can be exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ExhaustedResource {
-    /// The agent's open sessions.
+    /// The number of the agent's open sessions.
     Sessions,
-    /// The agent's policy rules.
+    /// The number of the agent's policy rules.
     Rules,
-    /// Elements of the agent's rules in the packet filter.
+    /// The number of elements of the agent's rules in the packet filter.
     Elements,
-    /// Shapes of these elements.
+    /// The number of shapes of the elements of the agent's rules in the packet filter.
     Shapes,
-    /// Whole addresses of a NAT.
+    /// The whole addresses of a NAT.
     Addresses,
-    /// Ports of a NAT.
+    /// The ports of a NAT.
     Ports,
 }
 
 impl ExhaustedResource {
-    /// Returns the key of this resource in the quota of a policy file.
+    /// Returns the key of this resource in the quotas of a policy file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",

@@ -9,20 +9,20 @@ use crate::{
     Rule,
 };
 
-/// A recorded rule, for [`Middlebox::restore`](crate::Middlebox::restore).
+/// A rule from a journal, which [`Middlebox::restore`](crate::Middlebox::restore) can restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRule {
-    /// The rule. Its [`owner`](Rule::owner) is [`AgentId::NOBODY`], since identifiers belong to one policy.
+    /// The rule. Its [`owner`](Rule::owner) is [`AgentId::NOBODY`], because identifiers are valid only for one policy.
     pub rule: Rule,
     /// The name of the agent that owns the rule.
     pub owner: String,
 }
 
-/// The end of a rule, in nanoseconds of a clock that continues over restarts.
+/// The time at which a rule expires, in nanoseconds on a clock that continues over restarts.
 struct Expiry(Time);
 
 impl Attribute for Expiry {
-    /// A type outside RFC 4540, which has no registry for attribute types.
+    /// An attribute type that RFC 4540 does not use; there is no registry for attribute types.
     const KIND: u16 = 0xFF01;
     fn parse(value: &[u8]) -> Option<Self> {
         Some(Self(Time::from_nanos(u64::from_be_bytes(value.try_into().ok()?))))
@@ -36,7 +36,8 @@ impl Attribute for Expiry {
 }
 
 impl Rule {
-    /// Appends the rule, with its owner's name instead of an identifier. [`RecordedRule::parse`] reads it.
+    /// Encodes the rule and appends it to `out`, with the owner's name instead of its identifier.
+    /// [`RecordedRule::parse`] parses it.
     pub fn record(&self, owner: &Owner, out: &mut Vec<u8>) {
         out.add(&self.pid);
         out.add(&Expiry(self.expires));
@@ -64,7 +65,7 @@ impl Rule {
 }
 
 impl RecordedRule {
-    /// Parses exactly one rule written by [`Rule::record`].
+    /// Parses octets that are exactly one rule encoded by [`Rule::record`].
     pub fn parse(octets: &[u8]) -> Result<Self, ParseError> {
         let mut body = Attributes::new(octets);
         let (pid, Expiry(expires)) = (body.next()?, body.next()?);
@@ -90,7 +91,7 @@ fn parse_action(mut body: Attributes<'_>) -> Result<Action, ParseError> {
     }
 }
 
-/// Parses the tuples of a binding. They contain their location, so their order is irrelevant.
+/// Parses the address tuples of a NAT binding. They contain their location, so their order does not matter.
 fn parse_binding(mut body: Attributes<'_>) -> Result<Binding, ParseError> {
     let mut binding = Binding::default();
     while let Some(tuple) = body.next_if_any::<AddressTuple>()? {
@@ -157,7 +158,7 @@ mod tests {
         }
     }
 
-    /// Files of earlier versions must stay readable.
+    /// The format does not change, because files of earlier versions must stay readable.
     #[test]
     fn the_format_of_a_recorded_rule_is_stable() {
         let [.., disable] = one_of_each();

@@ -80,7 +80,7 @@ codes!(
     }
 );
 
-/// Formats the RFC's number and its meaning: "0x0343 Specified policy rule does not exist".
+/// Formats the code of the negative reply and its meaning in the RFC: "0x0343 Specified policy rule does not exist".
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "0x03{:02X} {}", self.code(), self.meaning())

@@ -9,62 +9,63 @@ use crate::{
 /// A positive reply of the middlebox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// The session is open, section 5.2.2.
+    /// The session is open, RFC 4540 section 5.2.2.
     Se {
-        /// The capabilities of the middlebox.
+        /// Capabilities of the middlebox.
         capabilities: Capabilities,
     },
-    /// The session needs authentication, section 5.2.3. At least one of the two attributes is present.
+    /// The session needs authentication, RFC 4540 section 5.2.3. At least one of the two attributes is
+    /// present.
     Sa {
-        /// Requests authentication of the agent.
+        /// Challenge that the agent must answer to authenticate itself.
         challenge: Option<Challenge>,
-        /// Answers the agent's challenge.
+        /// The middlebox's answer to the agent's challenge.
         token: Option<Token>,
     },
-    /// The session ends, section 5.2.5.
+    /// The session ends, RFC 4540 section 5.2.5.
     St,
-    /// A rule is reserved, section 5.3.9.
+    /// A rule is reserved, RFC 4540 section 5.3.9.
     Prr(GrantedRule),
-    /// A rule is enabled, by PER or PEA, section 5.3.10. Section 8.3.3 says that a traditional NAT omits the
-    /// inside tuple, section 5.3.10 requires it: both are accepted.
+    /// A rule is enabled, by PER or PEA. RFC 4540 contradicts itself: in section 8.3.3 a traditional NAT
+    /// omits the inside tuple, in section 5.3.10 the tuple is required. Both forms are accepted.
     Per(GrantedRule),
-    /// The lifetime was changed, section 5.3.11.
+    /// The lifetime of the rule was changed, RFC 4540 section 5.3.11.
     Plc {
-        /// The remaining lifetime.
+        /// Remaining lifetime of the rule.
         lifetime: Lifetime,
     },
-    /// The rule was deleted, section 5.3.12.
+    /// The rule was deleted, RFC 4540 section 5.3.12.
     Prd,
-    /// Status of a reserved rule, section 5.3.13.
+    /// Status of a reserved rule, RFC 4540 section 5.3.13.
     Prs {
-        /// The rule.
+        /// The reserved rule.
         rule: GrantedRule,
         /// The owner of the rule.
         owner: Owner,
     },
-    /// Status of an enabled rule, section 5.3.14.
+    /// Status of an enabled rule, RFC 4540 section 5.3.14.
     Pes(Box<EnableRuleStatus>),
-    /// Status of a disable rule, section 5.3.15.
+    /// Status of a disable rule, RFC 4540 section 5.3.15.
     Pds(Box<DisableRuleStatus>),
-    /// All rules that the agent may access, section 5.3.16.
+    /// All rules that the agent may access, RFC 4540 section 5.3.16.
     Prl(Vec<Pid>),
-    /// A disable rule is in force, section 5.3.17.
+    /// A disable rule is in force, RFC 4540 section 5.3.17.
     Pdr {
-        /// The rule.
+        /// PID of the disable rule.
         pid: Pid,
-        /// The remaining lifetime.
+        /// Remaining lifetime of the disable rule.
         lifetime: Lifetime,
     },
 }
 
-/// What a reply says of a rule that the middlebox has granted.
+/// What a reply contains about a rule that the middlebox has granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GrantedRule {
-    /// The rule.
+    /// PID of the rule.
     pub pid: Pid,
-    /// The group of the rule.
+    /// Identifier of the rule's group.
     pub gid: Gid,
-    /// The remaining lifetime.
+    /// Remaining lifetime of the rule.
     pub lifetime: Lifetime,
     /// A2: the middlebox as external hosts see it.
     pub outside: AddressTuple,
@@ -75,9 +76,9 @@ pub struct GrantedRule {
 /// The status of an enabled rule. RFC 4540 section 5.3.14.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnableRuleStatus {
-    /// The rule.
+    /// PID of the rule.
     pub pid: Pid,
-    /// The group of the rule.
+    /// Identifier of the rule's group.
     pub gid: Gid,
     /// The parity of the port and the direction of the data.
     pub parameters: PerParameters,
@@ -89,7 +90,7 @@ pub struct EnableRuleStatus {
     pub outside: AddressTuple,
     /// A3: the external host.
     pub external: AddressTuple,
-    /// The remaining lifetime.
+    /// Remaining lifetime of the rule.
     pub lifetime: Lifetime,
     /// The owner of the rule.
     pub owner: Owner,
@@ -98,13 +99,13 @@ pub struct EnableRuleStatus {
 /// The status of a disable rule. RFC 4540 section 5.3.15.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DisableRuleStatus {
-    /// The rule.
+    /// PID of the rule.
     pub pid: Pid,
     /// A0: the internal host.
     pub internal: AddressTuple,
     /// A3: the external host.
     pub external: AddressTuple,
-    /// The remaining lifetime.
+    /// Remaining lifetime of the rule.
     pub lifetime: Lifetime,
     /// The owner of the rule.
     pub owner: Owner,

@@ -12,69 +12,69 @@ use crate::{
 /// A request of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// Session establishment, section 5.2.1.
+    /// Session establishment (SE), RFC 4540 section 5.2.1.
     Se {
-        /// The version that the agent supports.
+        /// SIMCO version that the agent supports.
         version: Version,
-        /// Requests authentication of the middlebox.
+        /// Challenge that the middlebox must answer to authenticate itself.
         challenge: Option<Challenge>,
     },
-    /// Session authentication, section 5.2.4.
+    /// Session authentication (SA), RFC 4540 section 5.2.4.
     Sa {
-        /// Answers the middlebox's challenge.
+        /// The agent's answer to the middlebox's challenge.
         token: Option<Token>,
     },
-    /// Session termination, section 5.2.5.
+    /// Session termination (ST), RFC 4540 section 5.2.5.
     St,
-    /// Policy reserve rule, section 5.3.2.
+    /// Policy reserve rule (PRR), RFC 4540 section 5.3.2.
     Prr {
-        /// The parameters of the reservation.
+        /// Parameters of the reservation: protocol, ports, and IP versions.
         parameters: PrrParameters,
-        /// The requested lifetime.
+        /// Requested lifetime of the reservation.
         lifetime: Lifetime,
         /// The group that the rule joins; if absent, the rule starts a new group.
         gid: Option<Gid>,
     },
-    /// Policy enable rule, section 5.3.3.
+    /// Policy enable rule (PER), RFC 4540 section 5.3.3.
     Per {
-        /// The data to enable.
+        /// The flow to enable.
         enable: Enable,
         /// The group that the rule joins; if absent, the rule starts a new group.
         gid: Option<Gid>,
     },
-    /// Policy enable rule after reservation, section 5.3.4.
+    /// Policy enable rule after reservation (PEA), RFC 4540 section 5.3.4.
     Pea {
-        /// The data to enable.
+        /// The flow to enable.
         enable: Enable,
-        /// The reservation.
+        /// PID of the reservation.
         pid: Pid,
     },
-    /// Policy disable rule, section 5.3.8.
+    /// Policy disable rule (PDR), RFC 4540 section 5.3.8.
     Pdr {
         /// The internal host.
         internal: AddressTuple,
         /// The external host.
         external: AddressTuple,
-        /// The requested lifetime.
+        /// Requested lifetime of the rule.
         lifetime: Lifetime,
     },
-    /// Policy rule lifetime change, section 5.3.5.
+    /// Policy rule lifetime change (PLC), RFC 4540 section 5.3.5.
     Plc {
-        /// The rule.
+        /// PID of the rule.
         pid: Pid,
-        /// The new lifetime, counted from now; zero deletes the rule.
+        /// New lifetime of the rule, counted from now; zero deletes the rule.
         lifetime: Lifetime,
     },
-    /// Policy rule status, section 5.3.6.
+    /// Policy rule status (PRS), RFC 4540 section 5.3.6.
     Prs {
-        /// The rule.
+        /// PID of the rule.
         pid: Pid,
     },
-    /// Policy rule list, section 5.3.7.
+    /// Policy rule list (PRL), RFC 4540 section 5.3.7.
     Prl,
 }
 
-/// The data that a PER or PEA request lets pass. RFC 4540 section 5.3.3.
+/// The flow that a PER or PEA request lets pass. RFC 4540 section 5.3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Enable {
     /// The parity of the port and the direction of the data.
@@ -83,7 +83,7 @@ pub struct Enable {
     pub internal: AddressTuple,
     /// The external host.
     pub external: AddressTuple,
-    /// The requested lifetime.
+    /// Requested lifetime of the rule.
     pub lifetime: Lifetime,
 }
 
@@ -93,13 +93,12 @@ pub struct Enable {
 pub struct PortMapping {
     /// The requested outside address and port, used if free; port 0 and the unspecified address mean any.
     pub outside: SocketAddr,
-    /// True if the request fails when that address and port are taken.
+    /// True if the request fails when the requested address and port are taken.
     pub is_exact: bool,
 }
 
 impl PortMapping {
-    /// Returns true if the tuple has the requested address and port, or if the mapping need not have exactly
-    /// these.
+    /// Returns true if the tuple has the requested address and port, or if the mapping accepts others.
     pub(crate) fn admits(&self, tuple: &AddressTuple) -> bool {
         let Addresses::Full { address, port, .. } = tuple.addresses else { return false };
         let (wanted, wanted_port) = (self.outside.ip(), self.outside.port());

@@ -7,7 +7,7 @@ use crate::{
     ShapeId,
 };
 
-/// The accounts of all agents. Only [`apply`](Self::apply) changes what rules use, so every change can be
+/// The accounts of all agents. Only [`apply`](Self::apply) changes what rules use, so each change to them can be
 /// undone.
 #[derive(Debug)]
 pub(crate) struct ResourceAccounts {
@@ -22,14 +22,14 @@ pub(crate) struct ResourceAccounts {
     shapes: BTreeMap<ShapeId, usize>,
 }
 
-/// The limits for all agents together.
+/// The limits that all agents share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceLimits {
-    /// Maximum number of open sessions.
+    /// Maximum number of open sessions of all agents.
     pub sessions: usize,
-    /// Maximum number of elements of rules in the packet filter.
+    /// Maximum number of elements of all agents' rules in the packet filter.
     pub elements: usize,
-    /// Maximum number of shapes of these elements.
+    /// Maximum number of shapes of the elements of all agents' rules.
     pub shapes: usize,
 }
 
@@ -44,7 +44,7 @@ struct Account {
     shapes: BTreeMap<ShapeId, usize>,
     /// Number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     addresses: usize,
-    /// Number of ports of a NAT, apart from those addresses.
+    /// Number of NAT ports that are taken one by one, not with their whole address.
     ports: usize,
 }
 
@@ -59,7 +59,7 @@ pub struct Usage {
     pub elements: usize,
     /// Number of NAT addresses that are taken as a whole, or with all ports of one protocol.
     pub addresses: usize,
-    /// Number of ports of a NAT, apart from those addresses.
+    /// Number of NAT ports that are taken one by one, not with their whole address.
     pub ports: usize,
 }
 
@@ -73,9 +73,10 @@ pub(crate) struct RuleResources {
 
 impl ResourceAccounts {
     /// Number of shapes that an agent gets even when few are free: the last quarter of the shapes is reserved for
-    /// agents with fewer shapes.
+    /// agents with fewer shapes than this.
     const SHAPES_WHEN_SCARCE: usize = 4;
-    /// Number of sessions that an agent gets even when few are free.
+    /// Number of sessions that an agent gets even when few are free: the last quarter of the sessions is reserved
+    /// for agents with fewer sessions than this.
     const SESSIONS_WHEN_SCARCE: usize = 4;
 
     pub fn new(footprint: Option<FootprintFn>, limits: ResourceLimits) -> Self {
@@ -90,7 +91,7 @@ impl ResourceAccounts {
         })
     }
 
-    /// Returns the resources that the rule needs, or a refusal if the packet filter cannot enforce the rule.
+    /// Returns the resources that the rule needs; fails if the packet filter cannot enforce the rule.
     pub fn rule_resources(&self, rule: &Rule) -> Result<RuleResources, Refusal> {
         let footprint = self.footprint.map_or(Ok(Footprint::default()), |footprint_of| footprint_of(rule))?;
         let Binding { outside, inside } = rule.binding();
@@ -98,7 +99,8 @@ impl ResourceAccounts {
         Ok(RuleResources { footprint, addresses, ports })
     }
 
-    /// Checks that the agent may use `more` instead of `less`; the error is the exhausted resource.
+    /// Checks that the agent may use the resources `more` in place of `less`; the error names the exhausted
+    /// resource.
     pub fn check(
         &self,
         agent: AgentId,
@@ -124,7 +126,7 @@ impl ResourceAccounts {
         }
     }
 
-    /// Checks the limits of shapes. The last quarter of the shapes is reserved for agents that have few.
+    /// Checks the limits on shapes. The last quarter of the shapes is reserved for agents that have few shapes.
     fn check_shapes(
         &self,
         account: &Account,
@@ -146,13 +148,13 @@ impl ResourceAccounts {
         }
     }
 
-    /// Returns true if the agent may have another rule.
+    /// Returns true if the agent's quota permits another rule.
     pub fn has_room_for_rule(&self, agent: AgentId, quota: &Quota) -> bool {
         self.agents.get(&agent).map_or(0, |account| account.rules) < quota.rules
     }
 
     /// Returns true if the agent may have another session. A quarter of all sessions is reserved for agents that
-    /// have few.
+    /// have few sessions.
     pub fn has_room_for_session(&self, agent: AgentId, quota: &Quota) -> bool {
         let sessions = self.agents.get(&agent).map_or(0, |account| account.sessions);
         let has_few = sessions < Self::SESSIONS_WHEN_SCARCE || quota.sessions == usize::MAX;
@@ -171,8 +173,8 @@ impl ResourceAccounts {
         self.agents.entry(agent).or_default().sessions -= 1;
     }
 
-    /// Releases the resources of the rule before the change, and charges those of the rule after it. Returns the
-    /// number of elements that a packet filter has to change.
+    /// Updates the accounts for a change: releases the resources of the old state of the rule, and charges those
+    /// of the new one. Returns the number of elements that a packet filter has to change.
     pub fn apply(&mut self, change: &Change) -> usize {
         let is_same = |before: &Rule, after: &Rule| before.action == after.action;
         if let (Some(before), Some(after)) = (&change.before, &change.after)
@@ -230,7 +232,7 @@ fn add(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
     (one.0 + other.0, one.1 + other.1)
 }
 
-/// Returns the whole addresses and the ports that a tuple takes from a NAT.
+/// Returns the numbers of whole addresses and of ports that a tuple takes from a NAT.
 fn resources_of(tuple: &AddressTuple) -> (usize, usize) {
     let (first, last) = tuple.ports();
     if tuple.has_protocol_wildcard() || tuple.has_port_wildcard() {

@@ -14,27 +14,27 @@ pub struct Rule {
     pub pid: Pid,
     /// The agent that established the rule.
     pub owner: AgentId,
-    /// The end of the rule's lifetime.
+    /// The time at which the rule ends.
     pub expires: Time,
-    /// Effect of the rule.
+    /// What the rule does.
     pub action: Action,
 }
 
 /// What a rule does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Reserves addresses: the state RESERVED.
+    /// Reserves addresses: the rule is in the state RESERVED.
     Reserve {
-        /// The group of the rule.
+        /// Group of the rule.
         gid: Gid,
-        /// The requested parameters.
+        /// Requested parameters of the reservation.
         parameters: PrrParameters,
         /// The reserved addresses.
         binding: Binding,
     },
-    /// Lets data pass: the state ENABLED.
+    /// Lets data pass: the rule is in the state ENABLED.
     Enable {
-        /// The group of the rule.
+        /// Group of the rule.
         gid: Gid,
         /// The parity of the port and the direction of the data.
         parameters: PerParameters,
@@ -42,7 +42,7 @@ pub enum Action {
         internal: AddressTuple,
         /// A3: the external host.
         external: AddressTuple,
-        /// The addresses that replace A0 and A3 on the other side.
+        /// The addresses that replace A0 and A3 beyond the middlebox.
         binding: Binding,
     },
     /// Blocks data: a rule created by PDR, which belongs to no group. RFC 4540 calls this state ENABLED, too.
@@ -69,7 +69,7 @@ impl Rule {
         self.expires > now
     }
 
-    /// Returns the remaining lifetime in seconds, rounded up.
+    /// Returns the remaining lifetime of the rule in seconds, rounded up.
     pub fn remaining(&self, now: Time) -> Lifetime {
         let nanos = self.expires.saturating_since(now).as_nanos();
         Lifetime(u32::try_from(nanos.div_ceil(1_000_000_000)).unwrap_or(u32::MAX))
@@ -112,7 +112,7 @@ impl Rule {
         }
     }
 
-    /// Returns the reply to PRS, with all its attributes. RFC 4540 section 8.6.
+    /// Returns the reply to a status request (PRS) for the rule, with all its attributes. RFC 4540 section 8.6.
     pub fn status(&self, now: Time, owner: Owner) -> Reply {
         let (pid, lifetime) = (self.pid, self.remaining(now));
         match self.action {
@@ -150,8 +150,8 @@ impl Rule {
     }
 }
 
-/// Returns the outside tuple of a reservation at a pure firewall, which reserves nothing. RFC 4540 section 8.2.2.
-/// A tuple has no code for "any IP version", so it gets IPv4.
+/// Returns the outside tuple in the reply to a reservation at a pure firewall, which has no addresses to reserve.
+/// RFC 4540 section 8.2.2. Each tuple has an IP version: it is IPv4 if the agent accepts either.
 fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
     let version = if parameters.outside == IpChoice::V6 { IpVersion::V6 } else { IpVersion::V4 };
     AddressTuple {
@@ -163,7 +163,7 @@ fn nothing_reserved(parameters: &PrrParameters) -> AddressTuple {
 }
 
 impl Lifetime {
-    /// Returns the end of a lifetime that starts at `now`.
+    /// Returns when a lifetime that starts at `now` ends.
     pub fn end(self, now: Time) -> Time {
         now + Duration::from_secs(u64::from(self.0))
     }

@@ -7,23 +7,25 @@ use hol_base::{Duration, Time};
 use crate::overlap_index::{OverlapIndex, Sweep};
 use crate::{Action, AddressTuple, AgentId, Change, Gid, Pid, Rule};
 
-/// The rule table. Only [`apply`](Self::apply) changes it, so every change can be undone.
+/// The rule table. Only [`apply`](Self::apply) changes it, so each change can be undone.
 ///
 /// A PID encodes the index of a slot and how often the slot has been used, so the time of a lookup does not
 /// depend on the number of rules.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     slots: Vec<Slot>,
-    /// Slots in the order of release. Not all are free: a recorded rule may have taken its slot again.
+    /// Free slots in the order in which they became free. Some are not free any more: a rule read from the
+    /// records may have taken its old slot.
     free_slots: VecDeque<usize>,
     count: usize,
-    /// PIDs of rules by the first tick (of length [`END_RESOLUTION`]) at whose start they have ended.
+    /// PIDs of rules by the tick (of length [`END_RESOLUTION`]) at whose start they have ended: the first tick
+    /// that starts at or after the end of their lifetime.
     ends: BTreeMap<u64, Vec<Pid>>,
     owned: BTreeMap<AgentId, Vec<Pid>>,
-    /// Groups that have or had more than one member. A single rule is in the group with the number of its
-    /// PID.
+    /// Groups that have or had more than one member. A rule alone in its group has a group number equal to its
+    /// PID and is not listed here.
     groups: BTreeMap<Gid, Group>,
-    /// Index of enable rules, if disable rules are possible.
+    /// Index of the enable rules; `None` if no agent may create disable rules.
     enabling: Option<OverlapIndex>,
     disabling: OverlapIndex,
 }
@@ -31,12 +33,12 @@ pub(crate) struct Rules {
 /// A slot of the rule table.
 #[derive(Debug)]
 struct Slot {
-    /// The PID that used the slot last.
+    /// The PID of the rule that used the slot last.
     pid: Pid,
     entry: Option<Entry>,
 }
 
-/// A rule, and its positions in the lists of its tick and of its owner.
+/// A rule, and its positions in the lists of rules of its tick and of its owner.
 #[derive(Debug)]
 struct Entry {
     rule: Rule,
@@ -51,7 +53,7 @@ struct Group {
     members: u32,
 }
 
-/// The maximum number of slots, which is also the distance between successive PIDs of a slot.
+/// The maximum number of slots. Each reuse of a slot increases its PID by this number.
 const SLOT_COUNT: u32 = 1 << 24;
 /// A slot is reused only when more than this many are free, so that the PID of an ended rule is not reused
 /// soon.
@@ -61,11 +63,11 @@ fn slot_of(pid: Pid) -> usize {
     (pid.0 % SLOT_COUNT) as usize
 }
 
-/// The resolution of the times at which rules end: a rule ends at most this much too late. With exact times, a
-/// million rules would need a million keys.
+/// The resolution of the times at which rules end: a rule ends at most this long after its lifetime. With exact
+/// times, a million rules would need a million keys.
 const END_RESOLUTION: Duration = Duration::from_millis(125);
 
-/// Returns the first tick at whose start a rule that ends at `end` has ended.
+/// Returns the first tick that starts at or after `end`.
 fn tick_of(end: Time) -> u64 {
     end.as_nanos().div_ceil(END_RESOLUTION.as_nanos())
 }
@@ -82,7 +84,7 @@ impl Rules {
         rules
     }
 
-    /// Builds the index of enable rules if disable rules are possible.
+    /// Builds the index of enable rules if agents may create disable rules.
     pub fn prepare_for_disable_rules(&mut self, may_disable: bool) {
         if may_disable == self.enabling.is_some() {
             return;
@@ -98,17 +100,17 @@ impl Rules {
         }
     }
 
-    /// Returns the rule if it is in force.
+    /// Returns the rule with this PID if the rule is in force.
     pub fn get(&self, now: Time, pid: Pid) -> Option<&Rule> {
         self.get_or_expired(pid).filter(|rule| rule.is_in_force(now))
     }
 
-    /// Returns the rule if it is in the table, even if its lifetime has ended.
+    /// Returns the rule with this PID if it is in the table, even if its lifetime has ended.
     pub fn get_or_expired(&self, pid: Pid) -> Option<&Rule> {
         self.entry(pid).map(|entry| &entry.rule)
     }
 
-    /// Returns true if a rule with this PID can be added.
+    /// Returns true if a rule with this PID can be added to the table.
     pub fn has_room_for(&self, pid: Pid) -> bool {
         self.slots.get(slot_of(pid)).is_none_or(|slot| slot.entry.is_none())
     }
@@ -129,7 +131,7 @@ impl Rules {
         self.owned.get(&owner).map_or(0, Vec::len)
     }
 
-    /// Returns the number of rules whose lifetime may have ended. All other rules are in force.
+    /// Returns the number of rules that may have ended. All other rules in the table are in force.
     pub fn possibly_expired(&self, now: Time) -> usize {
         self.ends.range(..=tick_of(now)).map(|(_, pids)| pids.len()).sum()
     }
@@ -139,8 +141,8 @@ impl Rules {
         self.owned.get(&owner).into_iter().flatten().filter_map(move |&pid| self.get(now, pid))
     }
 
-    /// Continues a sweep and returns the enable rules in force that it found, in the order of PIDs. Examines at
-    /// most `max` rules, or one more. RFC 4540 section 8.8.1.
+    /// Continues a search for enable rules that a disable rule ends. Returns those found in force, in the order
+    /// of PIDs. Examines at most `max + 1` rules. RFC 4540 section 8.8.1.
     pub fn sweep(&self, now: Time, sweep: &mut Sweep, max: usize) -> Vec<Rule> {
         let Some(enabling) = &self.enabling else {
             sweep.finish();
@@ -153,8 +155,8 @@ impl Rules {
         pids.into_iter().filter_map(|pid| self.get(now, pid).copied()).collect()
     }
 
-    /// Returns true if a disable rule in force covers some packet that matches these tuples; also returns the
-    /// number of examined rules. RFC 4540 section 8.8.1.
+    /// Returns true if a disable rule in force covers some packet that matches these tuples; also returns how
+    /// many rules it has examined. RFC 4540 section 8.8.1.
     pub fn are_disabled(&self, now: Time, internal: &AddressTuple, external: &AddressTuple) -> (bool, u64) {
         if self.disabling.is_empty() {
             return (false, 0);
@@ -178,13 +180,13 @@ impl Rules {
         self.groups.get(&gid).map(|group| group.owner).or_else(alone)
     }
 
-    /// Returns when rules end next (the start of a tick), and one of these rules; `None` without rules.
+    /// Returns the start of the tick at which the next rules end, and one of these rules; `None` without rules.
     pub fn first_to_end(&self) -> Option<(Time, Pid)> {
         let (tick, pids) = self.ends.first_key_value()?;
         Some((Time::ZERO + END_RESOLUTION * *tick, *pids.last()?))
     }
 
-    /// Returns a PID in the state UNUSED, for a rule that is added at once. No group has its number.
+    /// Returns an unused PID that is not the number of a group either. The caller adds the rule at once.
     pub fn unused_pid(&mut self) -> Pid {
         loop {
             let slot =
@@ -201,7 +203,7 @@ impl Rules {
         }
     }
 
-    /// Delays the reuse of the PID of a recorded rule that has ended, as if the rule had ended now.
+    /// Delays the reuse of the PID of a rule from the records that has ended, as if the rule had ended now.
     pub fn delay_pid_reuse(&mut self, pid: Pid) {
         let slot = slot_of(pid);
         self.add_slots_to(slot);
@@ -210,12 +212,12 @@ impl Rules {
         }
     }
 
-    /// Gives back a PID that was not used for a rule after all. It is the first free PID to be used again.
+    /// Returns a PID that was not used for a rule to the free PIDs. It is the next to be used.
     pub fn return_pid(&mut self, pid: Pid) {
         self.free_slots.push_front(slot_of(pid));
     }
 
-    /// Adds free slots up to and including the index `last`.
+    /// Adds free slots until the table has a slot with the index `last`.
     fn add_slots_to(&mut self, last: usize) {
         while self.slots.len() <= last {
             let slot = self.add_slot();
@@ -305,7 +307,8 @@ impl Rules {
     fn remove_from_tick(&mut self, rule: &Rule) {
         let index = self.entry_mut(rule.pid).index_in_tick;
         let tick = tick_of(rule.expires);
-        let ending = self.ends.get_mut(&tick).expect("the tick's list contains the rule");
+        let ending =
+            self.ends.get_mut(&tick).expect("the list of rules that end in this tick contains the rule");
         ending.swap_remove(index as usize);
         match ending.get(index as usize) {
             Some(&moved) => self.entry_mut(moved).index_in_tick = index,

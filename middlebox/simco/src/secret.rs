@@ -19,55 +19,56 @@ use sha2::Sha256;
 
 use crate::{Authentication, Challenge, ChallengePair, Credentials, Owner, Token};
 
-/// Octets of a nonce and of a MAC.
+/// Length of a nonce and of a MAC in octets.
 const NONCE_OCTETS: usize = 32;
 const MAC_OCTETS: usize = 32;
 
-/// A source of nonces: 32 unpredictable octets that never repeat.
+/// A source of nonces, which are 32 unpredictable octets each and never repeat.
 pub type Nonces = Box<dyn FnMut() -> [u8; NONCE_OCTETS] + Send>;
 
 /// A secret shared by an agent and its middlebox.
 #[derive(Clone)]
 pub struct Secret(Vec<u8>);
 
-/// The secrets of all agents, for the middlebox.
+/// The middlebox's copy of the secrets of all agents.
 pub struct SharedSecrets {
     secrets: BTreeMap<String, Secret>,
-    /// A secret for unknown agents, so that an attacker cannot learn which agents exist.
+    /// A secret against which the MACs of unknown agents are checked, so that an attacker cannot learn which
+    /// agents exist.
     decoy: Secret,
     nonces: Nonces,
 }
 
-/// One agent's secret, for the agent.
+/// The agent's copy of its secret.
 pub struct SharedSecret {
     name: String,
     secret: Secret,
     nonces: Nonces,
 }
 
-/// Why a text is not a secret.
+/// Why a text contains no valid secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// The file is not a TOML table of strings.
     #[error("line {line}: {message}; write one line for each agent: name = \"secret\"")]
     Syntax {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The problem, without the secret.
+        /// Description of the error, without the secret.
         message: String,
     },
-    /// The secret is short enough to be guessed.
+    /// The secret is so short that it can be guessed.
     #[error("the secret of `{name}` has {octets} octets; use {min} or more random ones", min = Secret::MIN_LENGTH)]
     TooShort {
-        /// The agent.
+        /// Name of the agent.
         name: String,
         /// Length of the secret in octets.
         octets: usize,
     },
-    /// The file lacks this agent's secret.
+    /// The file contains no secret of the agent with this name.
     #[error("no secret for `{0}`; add a line {0} = \"…\", as in the middlebox's file")]
     Missing(String),
-    /// The name does not fit into an owner attribute.
+    /// This name of an agent is empty, or too long for an owner attribute.
     #[error("the agent's name `{0}` is empty or has more than {limit} octets", limit = Owner::LIMIT)]
     Name(String),
 }
@@ -104,7 +105,7 @@ impl Secret {
         self.mac(role, exchange, name).finalize().into_bytes().to_vec()
     }
 
-    /// Checks a MAC in a time that does not depend on whether it is right.
+    /// Checks a MAC in a time that does not depend on whether the MAC is right.
     fn verify(&self, role: Role, exchange: &ChallengePair, name: &str, mac: &[u8]) -> bool {
         self.mac(role, exchange, name).verify_slice(mac).is_ok()
     }
@@ -119,7 +120,7 @@ impl SecretError {
     }
 }
 
-/// Secrets are not logged.
+/// A debug output without the secret, which must not be logged.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
@@ -142,7 +143,7 @@ impl Role {
     }
 }
 
-/// Parses one line per agent: `call-server = "…"`.
+/// Parses secrets, one line per agent, such as `call-server = "…"`.
 fn parse(text: &str) -> Result<BTreeMap<String, Secret>, SecretError> {
     let table: BTreeMap<String, String> =
         toml::from_str(text).map_err(|error| SecretError::syntax(text, &error))?;
@@ -154,7 +155,7 @@ fn parse(text: &str) -> Result<BTreeMap<String, Secret>, SecretError> {
 }
 
 impl SharedSecrets {
-    /// Parses a file of secrets, one line per agent: `call-server = "…"`.
+    /// Parses a file of secrets, one line per agent, such as `call-server = "…"`.
     pub fn parse(text: &str, mut nonces: Nonces) -> Result<Self, SecretError> {
         Ok(Self { secrets: parse(text)?, decoy: Secret(nonces().to_vec()), nonces })
     }

@@ -11,20 +11,21 @@ use crate::codes::codes;
 /// The side of the middlebox on which an address is seen. RFC 4540 section 4.3.8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Location {
-    /// A0: the host on the internal side.
+    /// A0: the host on the internal side of the middlebox.
     Internal,
     /// A1: the middlebox as the internal host sees it.
     Inside,
     /// A2: the middlebox as the external host sees it.
     Outside,
-    /// A3: the host on the external side.
+    /// A3: the host on the external side of the middlebox.
     External,
-    /// An undefined code: well formed, but no side of any rule (section 8.3.1).
+    /// A location code that RFC 4540 does not define. The tuple is well formed, but no rule can contain it
+    /// (section 8.3.1).
     Undefined(u8),
 }
 
 impl Location {
-    /// Returns the number on the wire.
+    /// Returns the number of the side on the wire.
     pub const fn code(self) -> u8 {
         match self {
             Self::Internal => 0x00,
@@ -35,7 +36,7 @@ impl Location {
         }
     }
 
-    /// Returns the side with this number on the wire.
+    /// Returns the side that this number means on the wire.
     pub const fn from_code(code: u8) -> Self {
         match code {
             0x00 => Self::Internal,
@@ -48,11 +49,11 @@ impl Location {
 }
 
 codes!(
-    /// IP version of a tuple.
+    /// IP version of an address tuple.
     IpVersion {
-        /// Version 4.
+        /// IPv4.
         V4 = 0x1,
-        /// Version 6.
+        /// IPv6.
         V6 = 0x2,
     }
 );
@@ -74,36 +75,36 @@ codes!(
 pub struct AddressTuple {
     /// The side on which the addresses are seen.
     pub location: Location,
-    /// IP protocol number; 0 is any.
+    /// IP protocol number; 0 means any protocol.
     pub protocol: u8,
     /// Prefix length in bits; if shorter than the address, the address is a wildcard.
     pub prefix_length: u8,
-    /// The addresses and ports.
+    /// Addresses and ports, or only the IP version.
     pub addresses: Addresses,
 }
 
-/// The content of a tuple besides the protocol.
+/// The content of a tuple other than the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Addresses {
-    /// Addresses and ports.
+    /// Addresses and ports: a full tuple.
     Full {
         /// IP address or prefix.
         address: IpAddr,
-        /// First port; 0 is any.
+        /// First port; 0 means any port.
         port: u16,
         /// Number of consecutive ports, at least 1.
         port_range: u16,
     },
-    /// Only the IP version.
+    /// Only the IP version: a tuple that covers all addresses and ports.
     ProtocolsOnly(IpVersion),
 }
 
-/// The high nibble of the first octet.
+/// Value of the high nibble of the first octet of a tuple with addresses.
 const FULL_TUPLE: u8 = 0x0;
 const PROTOCOLS_ONLY: u8 = 0x1;
 
 impl AddressTuple {
-    /// Creates a tuple of one port of one host; port 0 is any port.
+    /// Creates a tuple of one host and one port; port 0 means any port.
     pub fn of_host(location: Location, protocol: u8, host: SocketAddr) -> Self {
         let addresses = Addresses::Full { address: host.ip(), port: host.port(), port_range: 1 };
         Self { location, protocol, prefix_length: addresses.ip_version().address_bits(), addresses }
@@ -119,8 +120,8 @@ impl AddressTuple {
         self.addresses.ip_version()
     }
 
-    /// Returns the addresses of the tuple, or all addresses of the IP version if the tuple names only protocols.
-    /// RFC 4540 section 8.3.1.
+    /// Returns the addresses of the tuple, or all addresses of the IP version if the tuple contains only
+    /// protocols. RFC 4540 section 8.3.1.
     pub fn prefix(&self) -> Prefix {
         match self.addresses {
             Addresses::Full { address, .. } => {
@@ -130,8 +131,8 @@ impl AddressTuple {
         }
     }
 
-    /// Returns the first and the last port: 0 and 65,535 if ports are a wildcard. The last port is above 65,535
-    /// if the range of the tuple goes beyond the existing ports.
+    /// Returns the first and the last port of the tuple: 0 and 65,535 if it covers any port. The last port is
+    /// above 65,535 if the range extends beyond the last valid port.
     pub fn ports(&self) -> (u32, u32) {
         match self.addresses {
             Addresses::Full { port, port_range, .. } if self.protocol != 0 && port != 0 => {
@@ -182,7 +183,7 @@ impl Addresses {
 }
 
 impl IpVersion {
-    /// Returns the version of an address.
+    /// Returns the IP version of an address.
     pub const fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
@@ -190,7 +191,7 @@ impl IpVersion {
         }
     }
 
-    /// Returns the number of bits of an address.
+    /// Returns the length of an address in bits.
     pub const fn address_bits(self) -> u8 {
         match self {
             Self::V4 => 32,

@@ -2,7 +2,7 @@
 
 use hol_simco::Refusal;
 
-/// Returns the refusal with advice, if there is any.
+/// Formats a refusal, followed by advice on what to do if there is any.
 pub fn with_advice(label: &str, refusal: Refusal) -> String {
     match advice(refusal) {
         "" => format!("{label}: {refusal}"),
@@ -22,7 +22,7 @@ fn advice(refusal: Refusal) -> &'static str {
         Refusal::LackOfResources => "the middlebox has its maximum number of sessions; try again later",
         Refusal::NotAuthorized => "`may` of this agent in the policy file of the middlebox lacks this right",
         Refusal::RuleNotAuthorized | Refusal::GroupNotAuthorized => {
-            "the rule or group belongs to another agent; `access` in the policy file of the middlebox permits access"
+            "the rule or group belongs to another agent; `access` in the policy file of the middlebox can permit access"
         }
         Refusal::NoSuchRule => "the rule may have ended; `simcod list` shows the existing rules",
         Refusal::NoSuchGroup => "a group ends with its last rule; omit --group to begin one",

@@ -11,26 +11,26 @@ use crate::table::print_table;
 use hol_terminal::json;
 use hol_terminal::print;
 
-/// A request, and its name in error messages.
+/// A request, and the label that identifies it in error messages.
 #[derive(Debug)]
 pub struct LabelledRequest {
     label: String,
-    /// The request.
+    /// The SIMCO request to send.
     pub request: Request,
 }
 
-/// A refused request.
+/// A refused request, as JSON shows it.
 #[derive(Debug, Serialize)]
 struct RefusedRequest {
-    /// PID of the rule that the request names, if any.
+    /// PID of the rule that the request names; `None` if it names no rule.
     pid: Option<u32>,
-    /// The code of RFC 4540 section 4.2.3, such as 0x0343.
+    /// The reply code of RFC 4540 section 4.2.3 in hexadecimal, such as 0x0343.
     refused: String,
     meaning: &'static str,
 }
 
 impl LabelledRequest {
-    /// Returns the request; its label now begins with this location in a file.
+    /// Adds this location in a file to the front of the request's label.
     pub fn with_location(self, location: &str) -> Self {
         Self { label: format!("{location}: {}", self.label), ..self }
     }
@@ -50,7 +50,8 @@ impl From<Request> for LabelledRequest {
     }
 }
 
-/// Shows the granted rules, and the rules that ended because of them. Fails if any request was refused.
+/// Shows the granted rules, and the rules that the middlebox ended for them. Fails if any request was
+/// refused.
 pub fn show(
     answers: impl Iterator<Item = (LabelledRequest, Answer)>,
     overruled: &[Pid],

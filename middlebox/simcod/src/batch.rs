@@ -23,7 +23,7 @@ pub struct Batch {
     client: Client,
 }
 
-/// A line of the file.
+/// A command line in the batch file.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
 struct Line {
@@ -32,7 +32,7 @@ struct Line {
 }
 
 impl Batch {
-    /// Parses every line, then sends everything.
+    /// Parses all lines, then sends all their requests.
     pub fn run(&self) -> Result<(), Failure> {
         let text =
             read(&self.file).map_err(|error| Failure::failed(format!("{}: {error}", self.file.display())))?;
@@ -54,7 +54,8 @@ fn read(file: &Path) -> io::Result<String> {
     if file == Path::new("-") { io::read_to_string(io::stdin()) } else { fs::read_to_string(file) }
 }
 
-/// Parses a line with the grammar of [`Line`], which is passed in because building it takes longer than using it.
+/// Parses a line with the grammar of [`Line`]. The caller passes the grammar because building it takes longer
+/// than using it.
 fn parse(grammar: &mut Command, line: &str) -> Result<Vec<LabelledRequest>, String> {
     let parsed = grammar.try_get_matches_from_mut(line.split_whitespace());
     let Line { command } =

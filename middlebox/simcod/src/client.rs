@@ -13,7 +13,7 @@ use crate::advice::with_advice;
 use crate::answer::{LabelledRequest, show};
 use crate::failure::Failure;
 
-/// The environment variable that names the middlebox if there is no `--server`.
+/// The environment variable that names the middlebox if the command has no option `--server`.
 const SERVER_VARIABLE: &str = "HOL_SIMCO";
 
 /// The options to reach and authenticate with a middlebox.
@@ -51,7 +51,7 @@ pub struct Client {
 
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 enum TransportChoice {
-    /// TCP, with or without --tls
+    /// TCP, with TLS if --tls is given
     Tcp,
     /// SCTP, if the kernel supports it
     Sctp,
@@ -59,7 +59,7 @@ enum TransportChoice {
     SctpUdp,
 }
 
-/// A command that is sent to a middlebox.
+/// A command of which the requests are sent to a middlebox.
 #[derive(Debug, Args)]
 pub struct RemoteCommand<A: Args> {
     #[command(flatten)]
@@ -69,7 +69,7 @@ pub struct RemoteCommand<A: Args> {
 }
 
 impl<A: Args + RequestCommand> RemoteCommand<A> {
-    /// Returns the command, and the options that select the middlebox.
+    /// Returns the command, and the options that select the middlebox and authenticate the agent.
     pub fn parts(&self) -> (&dyn RequestCommand, &Client) {
         (&self.command, &self.client)
     }
@@ -128,7 +128,7 @@ impl Client {
     }
 }
 
-/// Parses a timeout.
+/// Parses a timeout, such as `10s`.
 fn parse_timeout(text: &str) -> Result<Duration, String> {
     let timeout: Duration = text.parse().map_err(|error: ParseUnitError| error.to_string())?;
     if timeout == Duration::ZERO {
@@ -138,7 +138,8 @@ fn parse_timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Sends all requests before it waits for answers. Answers that arrived before the session broke are kept.
+/// Sends all requests before it waits for answers. Returns the answers that arrived, even if the session then
+/// broke.
 pub fn request_all(
     session: &mut Session,
     requests: impl Iterator<Item = Request>,
@@ -156,8 +157,8 @@ pub fn request_all(
     (answers, sent.and(answered))
 }
 
-/// Returns the rules that a PDR has ended. The requesting session is notified of them after the reply. RFC 4540
-/// section 8.9.
+/// Returns the rules that the disable rules of these answers have ended. The middlebox notifies the requesting
+/// session of them after the reply. RFC 4540 section 8.9.
 fn receive_overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pid>, SessionError> {
     let blocks = |answer: &Answer| match answer {
         Ok(Reply::Pdr { pid, .. }) => Some(*pid),
@@ -174,7 +175,7 @@ fn receive_overruled(session: &mut Session, answers: &[Answer]) -> Result<Vec<Pi
     Ok(ended)
 }
 
-/// Closes a session that is no longer needed; errors do not matter.
+/// Closes a session that is no longer needed, and ignores errors.
 pub fn close(session: Session) {
     drop(session.close());
 }

@@ -33,7 +33,7 @@ pub struct Enable {
     reservation: Option<u32>,
 }
 
-/// The direction of the data.
+/// The options for the direction of the data.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct DirectionOptions {

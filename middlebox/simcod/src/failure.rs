@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 use hol_terminal::note;
 
-/// Why a command failed.
+/// Why a command failed, which determines the exit code.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line is wrong: exit code 2.
+    /// The command line is wrong; exit code 2.
     Usage(String),
-    /// The command failed: exit code 1.
+    /// The command failed; exit code 1.
     Failed(String),
-    /// There is no session with a middlebox: exit code 3.
+    /// No session with a middlebox could be opened, or the session broke; exit code 3.
     NoSession(String),
 }
 

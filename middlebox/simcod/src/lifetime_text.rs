@@ -6,13 +6,13 @@ const UNITS: [(&str, u32); 4] = [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)
 /// The unit for minutes in settings and experiments.
 const MINUTE_UNIT: &str = "min";
 
-/// Parses a lifetime; the error says how to write one.
+/// Parses a lifetime such as `1h30m`; the error message shows the format.
 pub fn parse(text: &str) -> Result<Lifetime, String> {
     let seconds = sum_of_units(text).filter(|seconds| *seconds > 0);
     seconds.map(Lifetime).ok_or_else(|| "write a time such as 90s, 5m, 2h, 1d or 1h30m".to_owned())
 }
 
-/// Returns the sum of numbers with units, in seconds; `None` if the text has another form or the sum overflows.
+/// Returns the sum of numbers with units, in seconds; `None` if the text is malformed or the sum overflows.
 fn sum_of_units(mut text: &str) -> Option<u32> {
     let mut seconds = 0u32;
     loop {

@@ -16,7 +16,7 @@ pub struct List {
 }
 
 impl List {
-    /// Requests the list of rules, then the status of all of them together.
+    /// Requests the list of rules, then the status of all of them at once.
     pub fn run(&self) -> Result<(), Failure> {
         let mut session = self.client.open()?;
         let Reply::Prl(mut pids) = session.ask(Request::Prl)? else {
@@ -33,7 +33,7 @@ impl List {
     }
 }
 
-/// Returns the rule; `None` if it has ended since it was listed.
+/// Returns the rule in an answer to PRS; `None` if the rule has ended since it was listed.
 fn rule(pid: Pid, answer: Result<Reply, Refusal>) -> Option<Rule> {
     match answer {
         Ok(status) => Some(Rule::of(&Request::Prs { pid }, &status)),

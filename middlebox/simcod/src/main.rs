@@ -84,7 +84,7 @@ enum SimcodCommand {
     Standby(standby::Standby),
     /// Remove the rules that a middlebox left in the packet filter of this host
     Clear(clear::Clear),
-    /// Write the manual, a page for each command
+    /// Write the manual: one page for each command
     Manual(manual::Manual),
 }
 
@@ -114,14 +114,15 @@ impl Simcod {
     }
 }
 
-/// A command that consists of independent requests.
+/// A command that consists of requests that do not depend on each other.
 trait RequestCommand {
-    /// Returns its requests; a [`Failure`] if the command is contradictory.
+    /// Returns the requests of the command; fails if its options contradict each other.
     fn requests(&self) -> Result<Vec<Request>, Failure>;
 }
 
 impl SimcodCommand {
-    /// Returns the command and its connection options, if it consists of requests.
+    /// Returns the command and its connection options; `None` if the command does not consist of
+    /// requests.
     fn request_command(&self) -> Option<(&dyn RequestCommand, &Client)> {
         match self {
             Self::Enable(command) => Some(command.parts()),

@@ -8,10 +8,10 @@ use clap::{Args, CommandFactory};
 use crate::Simcod;
 use crate::failure::Failure;
 
-/// Write the manual, a page for each command: simcod manual ~/.local/share/man/man1
+/// Write the manual, one page for each command: simcod manual ~/.local/share/man/man1
 #[derive(Debug, Args)]
 pub struct Manual {
-    /// Directory of the pages; it is created if necessary
+    /// Directory of the pages; created if missing
     directory: PathBuf,
 }
 

@@ -4,7 +4,8 @@ use clap::Args;
 
 use crate::failure::Failure;
 
-/// Protocols with names; 0 is any. <https://www.iana.org/assignments/protocol-numbers>
+/// The protocols that have names, with their IP protocol numbers; 0 means any protocol.
+/// <https://www.iana.org/assignments/protocol-numbers>
 const PROTOCOL_NAMES: [(&str, u8); 9] = [
     ("any", 0),
     ("icmp", 1),
@@ -17,14 +18,14 @@ const PROTOCOL_NAMES: [(&str, u8); 9] = [
     ("udplite", 136),
 ];
 
-/// The protocol of the flow.
+/// The options for the protocol of a flow.
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 pub struct Protocol {
-    /// UDP
+    /// Protocol UDP
     #[arg(long)]
     udp: bool,
-    /// TCP
+    /// Protocol TCP
     #[arg(long)]
     tcp: bool,
     /// Any protocol, by name or number: any, icmp, tcp, udp, dccp, esp, icmpv6, sctp, udplite, 0 to 255
@@ -33,7 +34,7 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// Returns the number of the protocol; 0 stands for any protocol, and is an error for a flow with ports.
+    /// Returns the IP protocol number. 0 means any protocol, and is an error for a flow with ports.
     pub fn number(&self, has_ports: bool) -> Result<u8, Failure> {
         match self {
             Self { udp: true, .. } => Ok(17),

@@ -9,7 +9,7 @@ use crate::{RequestCommand, lifetime_text};
 
 /// Reserve an address and ports of a NAT, so that an application can announce them before data flow.
 ///
-/// `enable --reservation PID` uses them.
+/// `enable --reservation PID` then uses the reserved address and ports.
 #[derive(Debug, Args)]
 pub struct Reserve {
     #[command(flatten)]

@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::protocol;
 
-/// A rule; unknown fields are null.
+/// A rule as JSON shows it; unknown fields are null.
 #[derive(Debug, Default, Serialize)]
 pub struct Rule {
     pub(super) pid: u32,
     pub(super) gid: Option<u32>,
-    /// The state: reserved, enabled, disabled or ended.
+    /// State of the rule: reserved, enabled, disabled or ended.
     pub(super) state: Option<&'static str>,
     pub(super) protocol: Option<String>,
-    /// The direction: inbound, outbound or both.
+    /// Direction of the data: inbound, outbound or both.
     pub(super) direction: Option<&'static str>,
     /// A0: the internal host.
     pub(super) internal: Option<End>,
@@ -28,21 +28,21 @@ pub struct Rule {
     pub(super) owner: Option<String>,
 }
 
-/// One end of a flow. RFC 4540 section 4.3.8.
+/// One end of a flow, as JSON shows it. RFC 4540 section 4.3.8.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct End {
-    /// The text that users write.
+    /// The addresses and ports in the notation of the command line.
     #[serde(skip)]
     pub(super) text: String,
     pub(super) address: String,
     pub(super) prefix_length: u8,
-    /// The first port; null is any.
+    /// The first port; null means any port.
     pub(super) port: Option<u16>,
     /// Number of consecutive ports.
     pub(super) ports: u16,
 }
 
-/// Returns the PID of the existing rule that a request names.
+/// Returns the PID that a request names (PEA, PLC, PRS); `None` for other requests.
 pub fn pid(request: &Request) -> Option<Pid> {
     match request {
         Request::Pea { pid, .. } | Request::Plc { pid, .. } | Request::Prs { pid } => Some(*pid),
@@ -51,12 +51,12 @@ pub fn pid(request: &Request) -> Option<Pid> {
 }
 
 impl Rule {
-    /// Returns a rule of which only the PID is known.
+    /// Returns a rule with only its PID; all other fields are unknown.
     pub fn with_pid(pid: Pid) -> Self {
         Self { pid: pid.0, ..Self::default() }
     }
 
-    /// Returns what to print of a rule that has ended.
+    /// Returns a rule that has ended, with only its PID and state.
     pub fn ended(pid: Pid) -> Self {
         Self { state: Some("ended"), ..Self::with_pid(pid) }
     }
@@ -77,7 +77,8 @@ impl Rule {
         }
     }
 
-    /// Returns the rule in a reply to PRS, which needs no request.
+    /// Returns the rule in a reply to PRS. Unlike other replies, it contains all the data of the
+    /// rule.
     pub fn of_status(status: &Reply) -> Self {
         match status {
             Reply::Prs { rule, owner } => Self::granted("reserved", rule).owned_by(owner),
@@ -118,7 +119,7 @@ impl Rule {
         }
     }
 
-    /// Adds the data of the request, which the reply does not repeat.
+    /// Adds the hosts and the direction from the request, which the reply does not repeat.
     fn enabled_by(self, request: &Request) -> Self {
         match request {
             Request::Per { enable, .. } | Request::Pea { enable, .. } => {

@@ -11,7 +11,7 @@ use crate::table::show;
 
 /// Show all rules recorded by a middlebox of this host, running or not.
 ///
-/// A running middlebox is not disturbed.
+/// It only reads the records, so it does not disturb a running middlebox.
 #[derive(Debug, Args)]
 pub struct Rules {
     /// Directory in which the middlebox records rules: `state` in its settings

@@ -19,7 +19,7 @@ The program reconnects whenever a connection ends, and logs event=synchronized w
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Standby {
-    /// The middlebox: HOST:PORT of `[standby]` in its settings
+    /// The middlebox to copy: HOST:PORT of `[standby]` in its settings
     #[arg(long, value_name = "SERVER")]
     server: Server,
     /// Authorities that certify the middlebox (PEM)
@@ -37,7 +37,7 @@ pub struct Standby {
 }
 
 impl Standby {
-    /// Copies until the process ends.
+    /// Copies rules until the process is terminated; returns only on failure.
     pub fn run(&self) -> Result<(), Failure> {
         let tls = Tls::read(&self.tls, Some((&self.certificate, &self.key))).map_err(Failure::failed)?;
         let server = Server { tls: Some(tls), ..self.server.clone() };

@@ -40,8 +40,8 @@ impl Rule {
         cells.into_iter().filter(|cell| !cell.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the cells of the rule's row. A cell is empty if its value is unknown or redundant, such as an
-    /// address that is not translated.
+    /// Returns the cells of the rule's row. A cell is empty if its value is unknown or redundant: an address
+    /// that is not translated is shown once.
     fn cells(&self) -> [String; 11] {
         let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
         let end = |end: &Option<End>| end.as_ref().map(|end| end.text.clone()).unwrap_or_default();

@@ -30,13 +30,13 @@ pub struct Watch {
     client: Client,
 }
 
-/// An event, and the rule after it.
+/// An event, and the state of the rule after it.
 #[derive(Debug, Serialize)]
 struct Event {
     pid: u32,
     /// Remaining lifetime; zero if the rule has ended.
     lifetime_s: u32,
-    /// Null if the rule has ended, or the agent may not request its status.
+    /// The rule; null if it has ended, or if the agent may not request its status.
     rule: Option<Rule>,
 }
 
@@ -58,7 +58,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Returns the next event; `None` after the last.
+    /// Returns the next event; `None` after Ctrl-C, or after the time without events that `--quiet` allows.
     fn next(&self, session: &mut Session, waiter: &EventWaiter) -> Result<Option<RuleEvent>, Failure> {
         loop {
             if let Some(event) = session.next_event(Some(Duration::ZERO))? {
@@ -71,10 +71,10 @@ impl Watch {
     }
 }
 
-/// Waits for the middlebox and for Ctrl-C at the same time.
+/// Waits until the middlebox sends something or the user presses Ctrl-C.
 struct EventWaiter {
     poller: Poller<u64>,
-    /// Readable after Ctrl-C.
+    /// Socket that becomes readable after Ctrl-C.
     _interrupted: UnixStream,
 }
 
@@ -93,7 +93,7 @@ impl EventWaiter {
         Ok(Self { poller, _interrupted: interrupted })
     }
 
-    /// Returns true if the middlebox has sent something, false after Ctrl-C or a timeout.
+    /// Returns true if the middlebox has sent something, false after Ctrl-C or the timeout `quiet`.
     fn wait(&self, quiet: Option<Duration>) -> io::Result<bool> {
         let mut events = Events::with_capacity(2);
         self.poller.wait(quiet, &mut events)?;

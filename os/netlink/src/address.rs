@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use nix::libc;
 
-/// Returns an address as routing messages need it: its family, its length in bits, and its octets.
+/// Splits an address for routing messages: address family, length in bits, and octets.
 pub fn address_parts(address: IpAddr) -> (u8, u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (libc::AF_INET as u8, 32, address.octets().to_vec()),

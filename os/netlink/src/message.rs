@@ -12,7 +12,7 @@ pub const CREATE: u16 = 0x400;
 pub const REPLACE: u16 = 0x100;
 /// Flag that makes the request fail if the object exists (`NLM_F_EXCL`).
 pub const EXCLUSIVE: u16 = 0x200;
-/// Octets of a message header.
+/// Length of a message header in octets.
 pub(crate) const HEADER_LENGTH: usize = 16;
 
 /// A message to which attributes are being added.
@@ -39,12 +39,12 @@ impl Message {
         self
     }
 
-    /// Adds an attribute that holds a number in host order.
+    /// Adds an attribute whose value is a number in host byte order.
     pub fn with_number(self, kind: u16, value: u32) -> Self {
         self.with(kind, &value.to_ne_bytes())
     }
 
-    /// Adds an attribute that holds a name.
+    /// Adds an attribute whose value is a name, terminated by a zero octet.
     pub fn with_name(mut self, kind: u16, name: &str) -> Self {
         self.attribute(kind, |message| {
             message.octets.extend_from_slice(name.as_bytes());
@@ -85,7 +85,7 @@ impl Message {
         self
     }
 
-    /// Returns the octets of the message. The kernel's answers have the same sequence number.
+    /// Returns the octets of the message. The kernel's answers carry this sequence number.
     pub fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = self.octets.len() as u32;
         self.octets[..4].copy_from_slice(&length.to_ne_bytes());

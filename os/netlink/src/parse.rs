@@ -2,7 +2,7 @@
 
 use crate::message::HEADER_LENGTH;
 
-/// Message types `NLMSG_ERROR` and `NLMSG_DONE` of linux/netlink.h.
+/// Message types of linux/netlink.h: `NLMSG_ERROR` contains a result, `NLMSG_DONE` ends a list.
 const ERROR_MESSAGE: u16 = 2;
 const DONE_MESSAGE: u16 = 3;
 /// Flag of each message of a list that changed while the kernel sent it (`NLM_F_DUMP_INTR`).
@@ -18,18 +18,18 @@ pub struct KernelMessage<'a> {
     /// True if the message belongs to a list that changed while the kernel sent it, so that the list may be
     /// incomplete.
     pub is_interrupted: bool,
-    /// The sequence number of the answered message.
+    /// Sequence number of the message that this message answers.
     pub sequence: u32,
-    /// Port of the socket that requested the message. If the message reports a change, it is the port of the
-    /// socket that caused the change.
+    /// Port of the socket that sent the request. If the message reports a change, port of the socket that caused
+    /// the change.
     pub port: u32,
-    /// Octets after the message header.
+    /// The octets that follow the message header.
     pub body: &'a [u8],
 }
 
 impl KernelMessage<'_> {
-    /// Returns the result of a request as an error number, 0 for success; `None` if the message is not a result. The
-    /// message that ends a list may report an error that cut the list short (net/netlink/af_netlink.c,
+    /// Returns the result of a request as an error number, 0 for success; `None` if the message contains no
+    /// result. The message that ends a list may report that an error cut the list short (net/netlink/af_netlink.c,
     /// `netlink_dump_done`).
     pub fn outcome(&self) -> Option<i32> {
         let code = self.body.first_chunk().map(|octets| -i32::from_ne_bytes(*octets));
@@ -55,13 +55,13 @@ pub fn messages(octets: &[u8]) -> impl Iterator<Item = KernelMessage<'_>> {
     })
 }
 
-/// Returns type and value of each attribute.
+/// Returns the type and the value of each attribute.
 pub fn attributes(octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     split_pieces(octets, 4, |head| u16::from_ne_bytes([head[0], head[1]]).into())
         .map(|(head, value)| (u16::from_ne_bytes([head[2], head[3]]) & !NESTED_FLAG, value))
 }
 
-/// Splits octets into pieces that start with their length; returns the head and the rest of each.
+/// Splits octets into pieces that start with their length; returns the header and the content of each.
 fn split_pieces(
     mut octets: &[u8],
     head: usize,

@@ -15,7 +15,7 @@ use crate::{KernelMessage, Message, messages};
 /// Size of the receive buffer in octets, more than the kernel's maximum of 32 KiB per datagram.
 const BUFFER_SIZE: usize = 64 * 1024;
 
-/// A socket to one subsystem of the kernel, in the network namespace of the thread that created it.
+/// A netlink socket to one subsystem of the kernel, in the network namespace of the thread that created it.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
@@ -30,7 +30,7 @@ impl Socket {
         Self::open(SockProtocol::NetlinkRoute, groups)
     }
 
-    /// Opens a socket to the subsystems without a protocol of their own (generic netlink).
+    /// Opens a socket to the subsystems that use generic netlink.
     pub fn generic() -> io::Result<Self> {
         Self::open(SockProtocol::NetlinkGeneric, 0)
     }
@@ -52,24 +52,26 @@ impl Socket {
         Ok(Self(socket))
     }
 
-    /// Returns the source port of the socket's messages.
+    /// Returns the port of the socket, which is the source of its messages.
     pub fn port(&self) -> io::Result<u32> {
         Ok(getsockname::<NetlinkAddr>(self.0.as_raw_fd())?.pid())
     }
 
-    /// Sets the buffer sizes, in octets, for sent datagrams and for waiting answers. Needs `CAP_NET_ADMIN`.
+    /// Sets the sizes in octets of the buffers for sent datagrams and for waiting answers. Needs `CAP_NET_ADMIN`.
     pub fn set_buffers(&self, send_size: usize, receive_size: usize) -> io::Result<()> {
         setsockopt(&self.0, SndBufForce, &send_size)?;
         Ok(setsockopt(&self.0, RcvBufForce, &receive_size)?)
     }
 
-    /// Sends messages to the kernel, which has processed them on return; its answers wait in the socket.
+    /// Sends messages to the kernel. On return, the kernel has processed them, and its answers wait in the
+    /// socket.
     pub fn send(&self, octets: &[u8]) -> io::Result<()> {
         sendto(self.0.as_raw_fd(), octets, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
         Ok(())
     }
 
-    /// Passes all waiting answers to `take`. If some were dropped for lack of room, returns `ENOBUFS` after them.
+    /// Passes all waiting answers to `take`. Returns the error `ENOBUFS` afterwards if the kernel has dropped
+    /// answers for lack of room.
     pub fn read_answers(&self, mut take: impl FnMut(KernelMessage<'_>)) -> io::Result<()> {
         let mut buffer = vec![0; BUFFER_SIZE];
         let mut lost = Ok(());
@@ -88,13 +90,13 @@ impl Socket {
         self.get(message, |_| {})
     }
 
-    /// Sends one request; `take` gets the body of its answer.
+    /// Sends one request, and passes the body of its answer to `take`.
     pub fn get(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.request(&message.with_flags(ACK).finish(0), take).map(drop)
     }
 
-    /// Requests a list; `take` gets the body of each entry. If the list changed during the request, it is
-    /// requested again.
+    /// Requests a list, and passes the body of each entry to `take`. If the list changed during the request,
+    /// requests it again.
     pub fn list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         const MAX_ATTEMPTS: usize = 16;
         let request = message.with_flags(DUMP).finish(0);
@@ -113,8 +115,8 @@ impl Socket {
         ))
     }
 
-    /// Works like [`Self::list`], but passes entries on as they arrive, for long lists. Entries that change
-    /// during the request may appear twice or not at all.
+    /// Requests a list like [`Self::list`], but passes entries to `take` as they arrive, which suits long lists.
+    /// Entries that change during the request may appear twice or not at all.
     pub fn stream_list(&self, message: Message, take: impl FnMut(&[u8])) -> io::Result<()> {
         self.request(&message.with_flags(DUMP).finish(0), take).map(drop)
     }
@@ -138,11 +140,11 @@ impl Socket {
     }
 }
 
-/// An answer to a message.
+/// The kernel's answer to a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Complete,
-    /// The list changed after it started.
+    /// The list changed while the kernel sent it.
     Interrupted,
 }
 

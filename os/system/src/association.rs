@@ -7,15 +7,15 @@ use socket2::{MsgHdr, Socket};
 
 use crate::{calls, octets};
 
-/// A connected SCTP socket, blocking or not.
+/// A connected SCTP socket, in blocking or non-blocking mode.
 #[derive(Debug)]
 pub struct Association {
     socket: Socket,
-    /// A partially delivered message.
+    /// The parts of an incomplete message that have been received.
     partial: BytesMut,
 }
 
-/// Constants of `linux/sctp.h`.
+/// Constant of `linux/sctp.h`.
 const SOL_SCTP: i32 = libc::IPPROTO_SCTP;
 const NODELAY: i32 = 3;
 const STATUS: i32 = 14;
@@ -29,7 +29,7 @@ impl Association {
         Ok(Self { socket, partial: BytesMut::new() })
     }
 
-    /// Returns the socket, for waiting and for setting timeouts.
+    /// Returns the socket, so that the caller can wait on it and set timeouts.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }
@@ -42,7 +42,7 @@ impl Association {
         octets::u16_at(&status, OUTBOUND_OFFSET).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Sends a message in the order of its stream. The kernel takes all of it, or fails.
+    /// Sends a message in order on this stream. The kernel takes the whole message, or the call fails.
     pub fn send(&self, message: &[u8], stream: u16, payload_protocol: u32) -> io::Result<()> {
         let control = send_information(stream, payload_protocol);
         let parts = [IoSlice::new(message)];
@@ -50,8 +50,7 @@ impl Association {
         self.socket.sendmsg(&message, libc::MSG_NOSIGNAL).map(drop)
     }
 
-    /// Reads once and returns a complete message, or `None` while a part is missing. `buffer` is scratch
-    /// space.
+    /// Reads once and returns a complete message, or `None` while parts are missing. `buffer` is scratch space.
     ///
     /// If the peer has closed, the error is [`UnexpectedEof`](io::ErrorKind::UnexpectedEof).
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Bytes>> {
@@ -74,7 +73,7 @@ impl Association {
     }
 }
 
-/// Returns a `struct sctp_sndinfo`, the parameters of a message. RFC 6458 section 5.3.4.
+/// Returns a `struct sctp_sndinfo`, which contains the parameters of a message. RFC 6458 section 5.3.4.
 fn send_information(stream: u16, payload_protocol: u32) -> Vec<u8> {
     const IN_ORDER: u16 = 0;
     const CONTEXT_AND_ASSOCIATION: [u8; 8] = [0; 8];

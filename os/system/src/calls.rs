@@ -14,11 +14,11 @@ pub struct ReceiveResult {
     pub length: usize,
     /// Number of octets of ancillary data.
     pub control_length: usize,
-    /// `MSG_EOR`, `MSG_NOTIFICATION` and the like.
+    /// Flags of the message, such as `MSG_EOR` and `MSG_NOTIFICATION`.
     pub flags: c_int,
 }
 
-/// Sets a socket option to the octets of its structure.
+/// Sets a socket option; `value` contains the octets of the option's structure.
 #[expect(unsafe_code, reason = "setsockopt with a structure of any kind has no safe wrapper")]
 pub fn set_option(socket: &Socket, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
     let length = value.len() as socklen_t;
@@ -29,7 +29,8 @@ pub fn set_option(socket: &Socket, level: c_int, name: c_int, value: &[u8]) -> i
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Reads a socket option into `value`, which may contain input. Returns the number of octets written.
+/// Reads a socket option into `value`, which may contain input for the option. Returns the number of
+/// octets written.
 #[expect(unsafe_code, reason = "getsockopt with a structure of any kind has no safe wrapper")]
 pub fn read_option(socket: &Socket, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as socklen_t;

@@ -4,7 +4,7 @@ use std::mem::size_of;
 
 use libc::c_int;
 
-/// Octets of the header of an item of ancillary data: length, level, type.
+/// Length in octets of the header of an item of ancillary data: length, level, type.
 const ITEM_HEADER: usize = size_of::<libc::cmsghdr>();
 
 /// Appends an item to ancillary data.

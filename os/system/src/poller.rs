@@ -11,7 +11,8 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-/// Waits for files: sockets, timers, signals. `T` identifies them.
+/// Waits until files are ready: sockets, timers, signals. Each file is identified by a token of type
+/// `T`.
 pub struct Poller<T> {
     epoll: OwnedFd,
     tokens: PhantomData<T>,
@@ -20,7 +21,7 @@ pub struct Poller<T> {
 /// The events for which a file is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Wait until the file can be read.
+    /// Wait until the file can be read (or has an error).
     Read,
     /// Wait until the file can be written.
     Write,
@@ -31,11 +32,11 @@ pub enum Interest {
 /// A file that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadyFile<T> {
-    /// Token of the file.
+    /// The token that was given to [`Poller::add`].
     pub token: T,
     /// Whether the file can be read, or has an error that the next read returns.
     pub readable: bool,
-    /// Whether the file can be written, or has an error.
+    /// Whether the file can be written, or has an error that the next write returns.
     pub writable: bool,
 }
 
@@ -82,7 +83,7 @@ impl<T: From<u64> + Into<u64>> Poller<T> {
 }
 
 impl<T: From<u64>> Events<T> {
-    /// Creates a buffer for this many events.
+    /// Creates a buffer for at most `max` events.
     pub fn with_capacity(max: usize) -> Self {
         Self { events: Vec::with_capacity(max), tokens: PhantomData }
     }

@@ -7,37 +7,37 @@ use std::process::Command;
 /// Why a companion program cannot be started.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompanionError {
-    /// The program is neither in the directory of this program nor on PATH.
+    /// The program is neither in the directory of the running program nor on PATH.
     #[error("{name}: program not found (looked next to this program and on PATH)")]
     NotFound {
-        /// The file name of the program.
+        /// File name of the companion program.
         name: String,
     },
-    /// The program cannot be run, or does not print its version.
+    /// The program cannot be run, or does not print a version.
     #[error("{}: {problem}", .program.display())]
     Unusable {
-        /// The path of the program.
+        /// Path of the companion program.
         program: PathBuf,
-        /// The problem.
+        /// Why the program is unusable.
         problem: String,
     },
-    /// The program has another version than this one.
+    /// The companion program has another version than the running program.
     #[error(
         "{}: version {found_version}, but this program has version {own_version}; install both from the same release",
         .program.display()
     )]
     Version {
-        /// The path of the program.
+        /// Path of the companion program.
         program: PathBuf,
-        /// The version that it prints.
+        /// The version that the companion program prints.
         found_version: String,
-        /// The version of this program.
+        /// The version of the running program.
         own_version: String,
     },
 }
 
 /// Returns the path of the program `name`: in the directory of the running program, or else the first on
-/// PATH. Its `--version` must print `NAME VERSION` with this version.
+/// PATH. With `--version`, the program found must print `NAME VERSION` with the required version.
 pub fn find_companion(name: &str, version: &str) -> Result<PathBuf, CompanionError> {
     let program = find(name).ok_or_else(|| CompanionError::NotFound { name: name.to_owned() })?;
     let unusable = |problem: String| CompanionError::Unusable { program: program.clone(), problem };

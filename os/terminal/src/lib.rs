@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use companion::{CompanionError, find_companion};
 
-/// The colours of several series, as ANSI codes.
+/// The colours of the series in a chart, as ANSI codes.
 const COLOURS: [&str; 6] = ["36", "33", "35", "32", "34", "31"];
 
 /// Writes a line to standard error like `eprintln!`, but ignores a closed pipe (`2>&1 | head`).
@@ -22,7 +22,7 @@ macro_rules! note {
     }};
 }
 
-/// Writes to standard output; ends the program if that fails, without an error if the pipe is closed (`| head`).
+/// Writes to standard output. If that fails, ends the program; a closed pipe (`| head`) is not an error.
 pub fn print(text: &str) {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -40,7 +40,7 @@ pub fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("every printed value can be serialised") + "\n"
 }
 
-/// Returns whether standard output shows colours. <https://no-color.org>
+/// Returns whether output to standard output is coloured. <https://no-color.org>
 pub fn shows_colours() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
@@ -54,12 +54,12 @@ pub fn colour(text: &str, index: usize) -> String {
     }
 }
 
-/// Formats a table: the first column left-aligned, all others right-aligned.
+/// Formats a table, with the first column left-aligned and all others right-aligned.
 pub fn table(rows: &[Vec<String>]) -> String {
     aligned_table(rows, |column| column > 0)
 }
 
-/// Formats a table. Columns are left-aligned, unless `to_the_right` returns true for their index.
+/// Formats a table. Columns are left-aligned, except those for whose index `to_the_right` returns true.
 pub fn aligned_table(rows: &[Vec<String>], to_the_right: impl Fn(usize) -> bool) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

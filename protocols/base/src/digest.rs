@@ -12,7 +12,7 @@ pub struct Digest(pub u128);
 pub struct Digester(Hasher);
 
 impl Digester {
-    /// Creates a digest of nothing.
+    /// Creates an empty digest.
     pub fn new() -> Self {
         Self(Hasher::new())
     }
@@ -39,7 +39,7 @@ impl Digester {
             self.add(u64::from_le_bytes(word));
         }
     }
-    /// Returns the digest of everything added.
+    /// Returns the digest of all numbers and octets added.
     pub fn finish(&self) -> Digest {
         Digest(self.0.finish_128())
     }

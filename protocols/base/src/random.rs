@@ -4,7 +4,7 @@
 //! numbers of another. The generator is our own because the generator of a library may change with its
 //! version.
 
-/// The root of a family of random streams.
+/// A seed; the seeds of named components and random number generators are derived from it.
 ///
 /// ```
 /// use hol_base::Seed;
@@ -18,14 +18,14 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
-/// xoshiro256++ (Blackman and Vigna): fast, 256 bits of state, passes BigCrush.
+/// A random number generator, xoshiro256++ (Blackman and Vigna): fast, 256 bits of state, passes BigCrush.
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: [u64; 4],
 }
 
-/// Performs one step of splitmix64, the mixer that initialises states and makes the seeds of different names
-/// independent.
+/// Performs one step of splitmix64. It initialises the state of generators, and makes the seeds of different
+/// names independent.
 const fn splitmix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -35,7 +35,7 @@ const fn splitmix(state: &mut u64) -> u64 {
 }
 
 impl Seed {
-    /// Derives the seed of the component called `name`.
+    /// Derives the seed of the component with this name.
     pub fn derive(self, name: &str) -> Seed {
         let mut state = self.0;
         let mut mixed = splitmix(&mut state);
@@ -52,7 +52,7 @@ impl Seed {
         Seed(splitmix(&mut state))
     }
 
-    /// Returns a generator seeded with this seed.
+    /// Returns a random number generator with this seed.
     pub fn rng(self) -> Rng {
         let mut state = self.0;
         Rng { state: [(); 4].map(|()| splitmix(&mut state)) }
@@ -88,25 +88,26 @@ impl Rng {
     pub fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }
-    /// Returns a uniform value in `[0, 1)`, 53 bits.
+    /// Returns a random number, uniform in `[0, 1)`, with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-    /// Returns true with `probability`. Always draws one number, so the number of draws does not depend on
-    /// `probability`.
+    /// Returns true with `probability`. Always draws one random number, so the number of draws does not
+    /// depend on `probability`.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.uniform() < probability
     }
-    /// Returns an exponential value with the given mean.
+    /// Returns a random number from an exponential distribution with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.uniform()).ln()
     }
-    /// Returns a normal value with mean 0 and variance 1 (Box and Muller 1958, one of the two values).
+    /// Returns a random number from the normal distribution with mean 0 and variance 1. Box and Muller 1958;
+    /// the second number of each pair is not used.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
-    /// Returns an integer below `bound`, with negligible bias (bound far below 2^64).
+    /// Returns a random integer from 0 to `bound - 1`. The bias is negligible if `bound` is far below 2^64.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }

@@ -1,6 +1,7 @@
 //! Serial numbers (RFC 1982). They wrap around, so they have no total order, only before and after.
 
-/// Defines a serial number type with wrapping addition, `before`, `after` and `distance_from`, without `Ord`.
+/// Defines a serial number type with wrapping addition, `before`, `after` and `distance_from`, but without
+/// `Ord`.
 ///
 /// Circular order is not transitive, so sorted containers would be wrong.
 #[macro_export]
@@ -11,7 +12,8 @@ macro_rules! serial_number {
         pub struct $name(pub $raw);
 
         impl $name {
-            /// Returns whether this number is earlier than `other`, by the shorter way round the circle.
+            /// Returns whether this number is earlier than `other`, in the direction in which the circle of
+            /// numbers is shorter.
             pub const fn before(self, other: Self) -> bool {
                 (self.0.wrapping_sub(other.0) as $signed) < 0
             }
@@ -27,11 +29,11 @@ macro_rules! serial_number {
             pub const fn at_or_after(self, other: Self) -> bool {
                 !self.before(other)
             }
-            /// Returns the number of steps from `earlier` forward to this number.
+            /// Returns the number of steps from `earlier` forward to this number, around the circle.
             pub const fn distance_from(self, earlier: Self) -> $raw {
                 self.0.wrapping_sub(earlier.0)
             }
-            /// Returns the later of two numbers.
+            /// Returns the later of this number and `other`.
             pub const fn latest(self, other: Self) -> Self {
                 if self.before(other) { other } else { self }
             }

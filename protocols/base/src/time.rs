@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct Time(u64);
 
-/// A non-negative span of time in nanoseconds. Written `"10ms"`, `"0s"`, `"250us"`.
+/// A non-negative span of time in nanoseconds. Text form: `"10ms"`, `"0s"`, `"250us"`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(into = "String")]
 pub struct Duration(u64);
@@ -50,14 +50,14 @@ impl Time {
     /// Returns the time since `earlier`.
     ///
     /// # Panics
-    /// If `earlier` is later than this: virtual time never runs backwards.
+    /// If `earlier` is later than this time: virtual time never runs backwards.
     #[inline]
     #[track_caller]
     pub fn since(self, earlier: Time) -> Duration {
         assert!(self.0 >= earlier.0, "time ran backwards: {earlier} is after {self}");
         Duration(self.0 - earlier.0)
     }
-    /// Returns the time since `earlier`, or zero if it is in the future.
+    /// Returns the time since `earlier`, or zero if `earlier` is later than this time.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -89,11 +89,11 @@ impl Duration {
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
-    /// Returns the span in nanoseconds.
+    /// Returns the duration in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
-    /// Returns whole milliseconds, rounded down.
+    /// Returns the duration in whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
@@ -105,7 +105,7 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Returns true if the span is zero.
+    /// Returns true if the duration is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -113,16 +113,15 @@ impl Duration {
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
-    /// Returns the product, capped at [`Duration::MAX`].
+    /// Returns the duration times `factor`, at most [`Duration::MAX`].
     pub const fn saturating_mul(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(factor))
     }
-    /// Returns the absolute difference of two spans.
+    /// Returns the absolute difference of two durations.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
-    /// Returns the smallest multiple of `tick` that is not shorter than this span (the span itself if `tick`
-    /// is zero).
+    /// Rounds the duration up to a multiple of `tick`. If `tick` is zero, returns the duration unchanged.
     pub fn round_up_to(self, tick: Self) -> Self {
         if tick.is_zero() { self } else { Self(self.0.div_ceil(tick.0) * tick.0) }
     }
@@ -187,7 +186,7 @@ impl fmt::Debug for Time {
     }
 }
 impl fmt::Display for Duration {
-    /// Writes the value in the largest unit in which it is an integer: `"10ms"`, `"1500us"`, `"60s"`.
+    /// Formats the duration in the largest unit in which it is an integer: `"10ms"`, `"1500us"`, `"60s"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (unit, nanos) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
             if self.0.is_multiple_of(nanos) {

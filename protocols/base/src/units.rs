@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::Duration;
 use crate::wording::percentage;
 
-/// A quantity that could not be parsed, with the expected form.
+/// A quantity that could not be parsed, and the reason, which names the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} {problem}")]
 pub struct ParseUnitError {
@@ -39,7 +39,7 @@ pub struct ByteCount(pub u64);
 #[serde(into = "String")]
 pub struct Ratio(f64);
 
-/// Events per second: `"100/s"`, `"0.1/s"`.
+/// A frequency in events per second: `"100/s"`, `"0.1/s"`.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
 #[serde(into = "String")]
 pub struct Frequency(f64);
@@ -48,9 +48,9 @@ pub struct Frequency(f64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub enum QueueLimit {
-    /// At most this many packets.
+    /// The queue holds at most this many packets.
     Packets(u64),
-    /// At most this many octets.
+    /// The queue holds at most this many octets.
     Bytes(u64),
 }
 
@@ -65,7 +65,8 @@ impl BitRate {
     }
     /// Returns the time to send `bytes` octets, and the remaining part of a nanosecond in units of 1/rate ns.
     ///
-    /// Carrying the remainder into the next packet keeps a busy link exact.
+    /// The caller passes this remainder as `carried` with the next packet, so rounding errors do not add up on a
+    /// busy link.
     pub const fn serialization_time(self, bytes: u64, carried: u64) -> (Duration, u64) {
         const NANOBITS_PER_OCTET: u64 = 8 * 1_000_000_000;
         // The bits of a packet fit into 64 bits, and a 64-bit division is much faster.
@@ -87,7 +88,7 @@ impl Ratio {
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
-    /// Returns the value, between 0 and 1.
+    /// Returns the probability as a number between 0 and 1.
     pub const fn value(self) -> f64 {
         self.0
     }
@@ -98,7 +99,8 @@ impl Ratio {
 }
 
 impl Frequency {
-    /// The allowed range, events per second, limited by time in ns and by the longest run.
+    /// The allowed range in events per second. Its limits result from the resolution of times, 1 ns, and from the
+    /// longest possible run.
     const FREQUENCY_RANGE: std::ops::RangeInclusive<f64> = 1e-10..=1e9;
 
     /// Creates a rate of `per_second` events per second; `None` outside 1e-10 to 1e9.
@@ -123,24 +125,24 @@ fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then_some((number, unit.trim()))
 }
 
-/// The units and the range of a quantity.
+/// How quantities of one kind are parsed: the units and the range.
 struct Scale {
-    /// Units with their factors.
+    /// Names of units, each with its factor to the base unit.
     units: &'static [(&'static str, f64)],
-    /// Ambiguous units in lower case: the factor that most people mean, and that of `tc`.
+    /// Ambiguous units in lower case, each with two factors: the one that most people mean, and the one of `tc`.
     ambiguous: &'static [(&'static str, f64, f64)],
-    /// Whether units are case-insensitive, which is allowed if that is unambiguous.
+    /// Whether units are case-insensitive; false if case distinguishes units.
     any_case: bool,
-    /// The maximum, and its text form.
+    /// The maximum in the base unit, and its text form.
     max: (f64, &'static str),
-    /// The expected form, for error messages.
+    /// Description of the expected text form, for error messages.
     expected: &'static str,
-    /// Formats a quantity.
+    /// Formats a quantity in the base unit as text.
     show: fn(u64) -> String,
 }
 
 impl Scale {
-    /// Parses `text`, rounded to an integer.
+    /// Parses `text` as a quantity; returns it in the base unit, rounded to an integer.
     fn read(&self, text: &str) -> Result<u64, ParseUnitError> {
         let refuse = |problem| Err(ParseUnitError { text: text.to_owned(), problem });
         let Some((number, unit)) = split(text) else { return refuse(format!("is not {}", self.expected)) };
@@ -168,7 +170,7 @@ impl Scale {
         }
     }
 
-    /// Returns the units that begin like `short`, which is in lower case, without longer spellings of the same unit.
+    /// Returns the units that begin with `short` (in lower case), only one spelling of each unit.
     fn longer_units(&self, short: &str) -> Vec<&'static str> {
         let mut found: Vec<(&'static str, f64)> = Vec::new();
         for (name, factor) in self.units {
@@ -286,7 +288,7 @@ impl BitRate {
         if is_zero { Ok(None) } else { refuse(rate, text, SCALE.expected).map(Some) }
     }
 
-    /// The form of a bit rate that may be 0, for error messages and schemas.
+    /// The syntax of a bit rate that may be 0, for error messages and schemas.
     pub const OR_ZERO_SYNTAX: &str =
         "a bit rate such as \"100Mbit\", or \"0bit\" (units: bit, kbit, Mbit, Gbit)";
 }
@@ -384,7 +386,7 @@ impl fmt::Display for QueueLimit {
     }
 }
 
-/// Deserializes a quantity from text; errors about other types name the expected form.
+/// Deserializes a quantity from text. If the value has another type, the error names the expected form.
 pub fn deserialize_text<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>>(
     from: D,
     expected: &'static str,
@@ -402,7 +404,7 @@ pub fn deserialize_text<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>
     from.deserialize_str(Text(expected, PhantomData))
 }
 
-/// Makes serde read and write a quantity as text, and name the expected form in errors and in the schema.
+/// Makes serde read and write a quantity as text, and names the expected form in errors and in the schema.
 macro_rules! text_form {
     ($($unit:ty: $expected:expr,)*) => {$(
         impl<'de> Deserialize<'de> for $unit {

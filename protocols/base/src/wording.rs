@@ -43,13 +43,13 @@ fn unknown_word(what: &str, unknown: &str, known: &[&str]) -> String {
     }
 }
 
-/// Splits serde's message into the found and the expected value.
+/// Splits serde's message "invalid type: X, expected Y" into the found value X and the expected one Y.
 fn split_mismatch(message: &str) -> Option<(&str, &str)> {
     let rest = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "))?;
     rest.split_once(", expected ")
 }
 
-/// Strips the type that serde puts before a value.
+/// Strips the name of the type that serde puts before a value.
 fn strip_type(found: &str) -> String {
     match found.split_once(' ') {
         _ if found == "map" => "a table".to_owned(),
@@ -60,7 +60,7 @@ fn strip_type(found: &str) -> String {
     }
 }
 
-/// Returns the sentence for `found` where serde expected `expected`.
+/// Returns an error message for `found` where serde expected `expected`.
 fn describe_mismatch(found: &str, expected: &str) -> String {
     let is_number = found.starts_with(|c: char| c.is_ascii_digit() || c == '-');
     match expected {
@@ -81,7 +81,8 @@ fn describe_mismatch(found: &str, expected: &str) -> String {
     }
 }
 
-/// Returns the digits of a float that is a whole number.
+/// Returns the digits of a float that is a whole number, such as `1000000` for `1e6`; `None` for other
+/// text.
 fn whole_number(float: &str) -> Option<u64> {
     let number = float.contains('.').then(|| float.parse::<f64>().ok()).flatten()?;
     (number.fract() == 0.0 && (0.0..=9e15).contains(&number)).then_some(number as u64)
@@ -99,7 +100,7 @@ pub(crate) fn percentage(number: &str) -> String {
     }
 }
 
-/// Describes the expected value.
+/// Describes in plain words the value that serde expected.
 fn describe_expected(expected: &str) -> String {
     let whole = |max: u64| format!("a whole number from 0 to {max}");
     match expected {

@@ -4,50 +4,51 @@ use hol_base::{Duration, Time};
 
 use crate::{TICK, TICKS_PER_SECOND, ticks};
 
-/// beta_cubic = 0.7 as a fraction of 1024, as in kernels. RFC 9438 section 4.6.
+/// beta_cubic = 0.7 as a fraction of 1024, as in the Linux kernel. RFC 9438 section 4.6.
 const BETA: u64 = 717;
 const BETA_SCALE: u64 = 1024;
-/// Number of ticks for which the result of the window function is reused while the window is unchanged: 1/32 s, rounded
+/// Number of clock ticks for which the computed growth is reused while the window does not change: 1/32 s, rounded
 /// down.
 const EVALUATION_TICKS: u64 = 7;
-/// C = 0.4 segments/s^3 as 410/1024, and 1024ths of a second cubed: C t^3 = 410 t^3 / 2^40.
+/// The constant C = 0.4 segments/s^3, as 410/1024. With t in 1024ths of a second, C t^3 = 410 t^3 / 2^40.
 const C: u64 = 410;
 const C_SHIFT: u32 = 40;
-/// Maximum time in the window function, in 1024ths of a second: after 256 s the curve exceeds any window.
+/// Upper limit of the time in the window function, in 1024ths of a second: after 256 s the curve exceeds any
+/// window.
 const MAX_TIME: u64 = 1 << 18;
 
-/// The state of a growth epoch; windows are in segments.
+/// The state of CUBIC; windows are in segments.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cubic {
-    /// W_max: the window before the last reduction.
+    /// W_max: the window before the last reduction, in segments.
     w_max: u32,
     epoch: Option<Epoch>,
-    /// The minimum round trip.
+    /// The minimum round-trip time.
     rtt_min: Option<Duration>,
     /// Number of segments that must be acknowledged for each segment by which the window grows.
     price: u32,
-    /// When, and for which window, `price` was computed. A loss does not reset these values, a timeout does.
+    /// When `price` was computed, and for which window. A timeout resets these values; other losses do not.
     evaluated: Option<(Time, u32)>,
-    /// Acknowledged segments not yet credited to W_est.
+    /// Number of acknowledged segments that have not been credited to W_est yet.
     acked: u32,
 }
 
-/// The growth between two reductions. RFC 9438 section 4.1.
+/// The growth curve between two reductions of the window. RFC 9438 section 4.1.
 #[derive(Debug, Clone)]
 struct Epoch {
-    /// The tick in which the epoch began.
+    /// The clock tick in which the epoch began.
     start: u64,
-    /// The window at the plateau of the curve.
+    /// The window at the plateau of the curve, in segments.
     origin: u32,
-    /// K: time from the start to the plateau, in 1024ths of a second.
+    /// K: time from the start of the epoch to the plateau, in 1024ths of a second.
     k: u64,
-    /// W_est: the window that Reno would have. RFC 9438 section 4.3.
+    /// W_est: the window in segments that Reno would have. RFC 9438 section 4.3.
     w_est: u32,
 }
 
 impl Cubic {
-    /// Counts `acked` acknowledged segments. Returns how many acknowledged segments let the window grow by
-    /// one segment.
+    /// Counts `acked` acknowledged segments. Returns the number of acknowledged segments for which the window
+    /// grows by one segment.
     pub(crate) fn acked_per_segment(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.acked += acked;
         let age = self.evaluated.map(|(at, window)| (ticks(now) - ticks(at), window));
@@ -68,8 +69,8 @@ impl Cubic {
         self.price
     }
 
-    /// Computes the price (acknowledged segments per segment of growth) with which the window grows within one round
-    /// trip to the value that W_cubic has at its end. RFC 9438 section 4.2.
+    /// Computes `price`, the number of acknowledged segments for each segment of growth. With it, the window
+    /// reaches in one round trip the value that W_cubic has at the end of that round trip. RFC 9438 section 4.2.
     fn follow_curve(&mut self, now: Time, cwnd: u32, epoch: Option<Epoch>, acked: u32) -> Epoch {
         self.evaluated = Some((now, cwnd));
         let epoch = epoch.unwrap_or_else(|| {
@@ -102,7 +103,7 @@ impl Cubic {
         *self = Self::default();
     }
 
-    /// Excludes an idle period of the application from the time of the epoch. RFC 9438 section 4.2.
+    /// Does not count an idle period of the application as time of the epoch. RFC 9438 section 4.2.
     pub(crate) fn on_idle(&mut self, idle: Duration, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             let sent_last = Time::from_nanos(now.as_nanos().saturating_sub(idle.as_nanos()));
@@ -110,8 +111,8 @@ impl Cubic {
         }
     }
 
-    /// Handles a round-trip sample; returns `false` if the sample is not used, because it follows too soon after a
-    /// reduction.
+    /// Handles a round-trip sample. Returns `false` and ignores the sample in the first second of an epoch, soon
+    /// after a reduction.
     pub(crate) fn on_rtt(&mut self, now: Time, rtt: Duration) -> bool {
         let recent = |epoch: &Epoch| ticks(now) - epoch.start < TICKS_PER_SECOND;
         if self.epoch.as_ref().is_some_and(recent) {
@@ -121,7 +122,7 @@ impl Cubic {
         true
     }
 
-    /// Returns the minimum round trip.
+    /// Returns the minimum round-trip time.
     pub(crate) fn rtt_min(&self) -> Option<Duration> {
         self.rtt_min
     }
@@ -135,7 +136,7 @@ impl Epoch {
         Self { start: ticks(now), origin: w_max.max(cwnd), k, w_est: cwnd }
     }
 
-    /// Returns W_cubic(t) = C (t - K)^3 + W_max, with t in ticks. RFC 9438 equation 1.
+    /// Returns W_cubic(t) = C (t - K)^3 + W_max, with `t` in clock ticks. RFC 9438 equation 1.
     fn w_cubic(&self, t: u64) -> u32 {
         let t = (t << 10) / TICKS_PER_SECOND;
         let distance = t.abs_diff(self.k).min(MAX_TIME);
@@ -143,8 +144,8 @@ impl Epoch {
         if t < self.k { self.origin.saturating_sub(delta) } else { self.origin.saturating_add(delta) }
     }
 
-    /// Returns by how many segments the window is below that of Reno; `None` if it is not below. RFC 9438 section 4.3,
-    /// alpha = 8/15.
+    /// Returns by how many segments the window is below W_est, the window of Reno; `None` if it is not below. RFC
+    /// 9438 section 4.3, with alpha = 8/15.
     fn reno_friendly(&mut self, cwnd: u32, acked: &mut u32) -> Option<u32> {
         let price = (cwnd * 15 / 8).max(1);
         // Each segment needs one more acknowledgment than the price, as in kernels.
@@ -155,7 +156,7 @@ impl Epoch {
     }
 }
 
-/// Returns the integer part of the cube root.
+/// Returns the cube root, rounded down.
 fn cube_root(value: u64) -> u64 {
     let (mut low, mut high) = (0u64, 2_642_245);
     while low < high {

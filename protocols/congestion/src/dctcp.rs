@@ -3,23 +3,23 @@
 
 use crate::delivery_rate::is_beyond;
 
-/// Estimates the share of packets that are marked.
+/// DCTCP's estimate of the share of marked packets.
 #[derive(Debug, Clone)]
 pub(crate) struct Dctcp {
-    /// DCTCP.Alpha, in 1024ths.
+    /// The estimated share of marked packets in 1024ths: DCTCP.Alpha.
     alpha: u32,
-    /// DCTCP.WindowEnd: a window ends when SND.UNA reaches it; `None` before the first.
+    /// SND.UNA at which the observation window ends: DCTCP.WindowEnd; `None` before the first window.
     window_end: Option<u32>,
-    /// Units delivered in this window: DCTCP.BytesAcked.
+    /// Units delivered in this observation window: DCTCP.BytesAcked.
     delivered: u32,
-    /// Units delivered with a mark in this window: DCTCP.BytesMarked.
+    /// Units delivered with a CE mark in this observation window: DCTCP.BytesMarked.
     marked: u32,
 }
 
 impl Dctcp {
-    /// The value of alpha if every packet is marked.
+    /// Value of alpha if every packet is marked.
     const MAX_ALPHA: u32 = 1024;
-    /// The newest window has the weight 2^-GAIN_SHIFT. RFC 8257 section 4.2.
+    /// The newest observation window has the weight 2^-GAIN_SHIFT in alpha. RFC 8257 section 4.2.
     const GAIN_SHIFT: u32 = 4;
 
     /// Creates the state with the highest alpha, as if every packet were marked, because nothing is known yet. RFC 8257
@@ -28,8 +28,7 @@ impl Dctcp {
         Self { alpha: Self::MAX_ALPHA, window_end: None, delivered: 0, marked: 0 }
     }
 
-    /// Counts delivered `units`, of which `marked` carried a CE mark; `una` and `nxt` are SND.UNA and
-    /// SND.NXT.
+    /// Counts the delivered `units`, `marked` of which carried a CE mark. `una` and `nxt` are SND.UNA and SND.NXT.
     pub(crate) fn on_delivered(&mut self, units: u32, marked: u32, (una, nxt): (u32, u32)) {
         self.delivered += units;
         self.marked += marked;
@@ -46,7 +45,8 @@ impl Dctcp {
         (self.delivered, self.marked, self.window_end) = (0, 0, Some(nxt));
     }
 
-    /// Returns ssthresh after an ECN echo: `window` minus half its marked share, at least two quanta.
+    /// Returns ssthresh after an ECN echo: `window` reduced by half of the share of marked packets, at least two
+    /// quanta.
     pub(crate) fn ssthresh(&self, window: u32, quantum: u32) -> u32 {
         let less = (u64::from(window) * u64::from(self.alpha)) >> (Self::MAX_ALPHA.ilog2() + 1);
         (window - less as u32).max(2 * quantum)

@@ -3,59 +3,62 @@
 
 use hol_base::{Duration, Time};
 
-/// The connection's delivery state when a segment was sent: the draft's P, section 3.1.2.
+/// The connection's delivery state when a segment was sent: P of draft-cheng-iccrg-delivery-rate-estimation-00,
+/// section 3.1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeliveryAtSend {
-    /// Units delivered so far.
+    /// Number of units that had been delivered when the segment was sent.
     delivered: u32,
-    /// When the latest of these units was delivered.
+    /// When the latest delivery before the segment was sent occurred.
     delivered_at: Time,
-    /// When the segment of that latest delivery, or the first segment of the flight, was sent.
+    /// When the segment of the latest delivery was sent or, if nothing was in flight, when this segment was sent.
     first_sent: Time,
     /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
-    /// Units in flight including this segment: P.tx_in_flight, for controllers that need it.
+    /// Units in flight, including this segment: P.tx_in_flight. Only BBR version 3 needs this value.
     pub(crate) in_flight: u32,
-    /// Units ever considered lost before: P.lost.
+    /// Number of units considered lost before this segment was sent: P.lost.
     pub(crate) lost: u32,
 }
 
 impl DeliveryAtSend {
-    /// Adds the units in flight, including this segment, and the units ever considered lost.
+    /// Sets the number of units in flight, including this segment, and the number ever considered lost.
     pub(crate) fn with_counts(self, in_flight: u32, lost: u32) -> Self {
         Self { in_flight, lost, ..self }
     }
 }
 
-/// A sample: the amount delivered between the transmission of a segment and its acknowledgment. Section 3.1.3.
+/// A rate sample: the amount delivered between the transmission of a segment and its acknowledgment.
+/// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.1.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Units delivered before the segment was sent.
+    /// Number of units delivered before the segment was sent.
     pub(crate) prior_delivered: u32,
-    /// Units delivered since the segment was sent.
+    /// Number of units delivered since the segment was sent.
     pub(crate) delivered: u32,
-    /// The sending or the acknowledgment interval, whichever is longer.
+    /// The sending interval or the acknowledgment interval, whichever is longer.
     pub(crate) interval: Duration,
     /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
-    /// Units in flight when the segment was sent.
+    /// Number of units in flight when the segment was sent.
     pub(crate) in_flight: u32,
-    /// Units considered lost before the segment was sent.
+    /// Number of units considered lost before the segment was sent.
     pub(crate) prior_lost: u32,
 }
 
-/// The connection's delivery state: the draft's C, section 3.1.1. Counts are in units of the congestion
-/// window.
+/// The connection's delivery state: C of draft-cheng-iccrg-delivery-rate-estimation-00, section 3.1.1. Counts are
+/// in units of the congestion window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeliveryState {
-    /// Units delivered so far: C.delivered.
+    /// Number of units delivered so far: C.delivered.
     delivered: u32,
-    /// When the latest of these units was delivered: C.delivered_time.
+    /// When the latest delivery occurred: C.delivered_time.
     delivered_at: Time,
     first_sent: Time,
-    /// Samples are application-limited until this many units are delivered.
+    /// Samples are application-limited until more than this many units have been delivered; `None` if the
+    /// application does not limit sending.
     limited_until: Option<u32>,
-    /// The most recently sent of the segments delivered by this acknowledgment.
+    /// The delivery state of the most recently sent of the segments that this acknowledgment delivers.
     latest: Option<DeliveryAtSend>,
 }
 
@@ -80,7 +83,8 @@ impl DeliveryState {
         self.limited_until.is_some()
     }
 
-    /// Handles the transmission of a segment. If nothing was outstanding, the idle time before it does not count. Section 3.2.
+    /// Handles the transmission of a segment. If nothing is outstanding, a new interval starts, so that idle time
+    /// does not count. draft-cheng-iccrg-delivery-rate-estimation-00, section 3.2.
     pub(crate) fn on_segment_sent(&mut self, now: Time, outstanding: bool) -> DeliveryAtSend {
         if !outstanding {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -96,7 +100,7 @@ impl DeliveryState {
     }
 
     /// Handles the delivery of a segment sent at `sent`. The most recently sent segment of an acknowledgment
-    /// provides the sample. Section 3.3.
+    /// provides the sample. draft-cheng-iccrg-delivery-rate-estimation-00, section 3.3.
     pub(crate) fn on_segment_delivered(&mut self, departure: DeliveryAtSend, sent: Time) {
         if self.latest.is_none() || sent > self.first_sent {
             self.first_sent = sent;
@@ -104,14 +108,14 @@ impl DeliveryState {
         }
     }
 
-    /// Counts `units` delivered without a sample.
+    /// Counts `units` as delivered, without taking a sample.
     pub(crate) fn count_delivered(&mut self, units: u32) {
         self.delivered = self.delivered.wrapping_add(units);
     }
 
-    /// Returns the sample of an acknowledgment that delivered `units`. There is none if the peer reneged, or
-    /// if the interval is shorter than the minimum round trip, as after a spurious retransmission. Section
-    /// 3.3.
+    /// Returns the sample of an acknowledgment that delivered `units`. Returns `None` if the peer reneged, or if
+    /// the interval is shorter than the minimum round trip, as after a spurious retransmission.
+    /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.3.
     pub(crate) fn sample(
         &mut self,
         now: Time,
@@ -140,13 +144,14 @@ impl DeliveryState {
     }
 
     /// Marks the samples of the `in_flight` units as application-limited, because the application has no more
-    /// data, or because BBR keeps the window small to probe the round-trip time. Section 3.4.
+    /// data, or because BBR keeps the window small to probe the round-trip time.
+    /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
     pub(crate) fn limit_by_application(&mut self, in_flight: u32) {
         self.limited_until = Some(self.delivered.wrapping_add(in_flight));
     }
 }
 
-/// Returns whether `count` is greater than `other`, although counts wrap around.
+/// Returns whether `count` is greater than `other`, taking the wrap-around of counts into account.
 pub(crate) fn is_beyond(count: u32, other: u32) -> bool {
     count.wrapping_sub(other) as i32 > 0
 }

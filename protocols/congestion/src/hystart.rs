@@ -3,40 +3,41 @@
 
 use hol_base::{Duration, Time};
 
-/// Slow start always continues below this window, in segments.
+/// Window in segments below which slow start always continues.
 const LOW_WINDOW: u32 = 16;
-/// Round-trip samples needed before their minimum is used.
+/// Number of round-trip samples needed before their minimum is used.
 const MIN_SAMPLES: u8 = 8;
-/// ACKs closer than this belong to one train.
+/// ACKs that follow each other within this time belong to one train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Lower bound of the increase that ends slow start, an eighth of the minimum round-trip time.
+/// Lower bound of the increase of the round-trip time that ends slow start. The increase is an eighth of the
+/// minimum round-trip time.
 const DELAY_MIN: Duration = Duration::from_millis(4);
-/// Upper bound of this increase.
+/// Upper bound of the increase of the round-trip time that ends slow start.
 const DELAY_MAX: Duration = Duration::from_millis(16);
-/// Delay that sender and receiver may add to an ACK train.
+/// Delay that sender and receiver may add to a train of ACKs.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 
-/// A round-trip sample, and the progress of the connection at its acknowledgment.
+/// A round-trip time sample, and the progress of the connection when it was taken.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundTripSample {
     /// The time of the acknowledgment.
     pub now: Time,
-    /// The measured round trip.
+    /// The measured round-trip time.
     pub rtt: Duration,
-    /// Octets acknowledged since the start of the connection.
+    /// Number of octets acknowledged since the start of the connection.
     pub acknowledged: u64,
-    /// Octets sent since the start of the connection.
+    /// Number of octets sent since the start of the connection.
     pub sent: u64,
 }
 
-/// The state of the current round.
+/// The state of HyStart in the current round.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hystart {
     /// Whether the first slow start has ended.
     pub(crate) has_ended: bool,
     round_start: Time,
     last_ack: Time,
-    /// The octet whose acknowledgment ends the round.
+    /// Number of acknowledged octets above which the round ends.
     end: u64,
     /// The minimum round-trip time of this round.
     min: Option<Duration>,
@@ -62,7 +63,8 @@ impl Hystart {
         self.has_ended
     }
 
-    /// Returns true if the ACKs of this round span half a round trip: the window fills the path.
+    /// Returns true if the train of ACKs of this round spans half a round trip, which means that the window
+    /// fills the path.
     fn train_is_long(&mut self, now: Time, rtt_min: Duration) -> bool {
         if now.saturating_since(self.last_ack) > TRAIN_GAP {
             return false;
@@ -71,7 +73,8 @@ impl Hystart {
         now.saturating_since(self.round_start) > (rtt_min + ACK_DELAY) / 2
     }
 
-    /// Returns true if this round's minimum delay is well above the overall minimum: a queue has formed.
+    /// Returns true if this round's minimum round-trip time is well above the overall minimum, which means
+    /// that a queue has formed.
     fn delay_grew(&mut self, rtt: Duration, rtt_min: Duration) -> bool {
         let min = self.min.map_or(rtt, |min| min.min(rtt));
         self.min = Some(min);

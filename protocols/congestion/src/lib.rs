@@ -21,11 +21,11 @@ pub use hystart::RoundTripSample;
 pub use pacing::Pacing;
 pub use window::{Algorithm, CongestionWindow};
 
-/// The kernel's clock tick: HZ=250, as in most distributions.
+/// Length of a tick of Linux' clock: HZ=250, as in most distributions.
 const TICK: Duration = Duration::from_millis(4);
 const TICKS_PER_SECOND: u64 = 250;
 
-/// Returns the tick that contains `time`.
+/// Returns the number of the clock tick that contains `time`.
 fn ticks(time: Time) -> u64 {
     time.as_nanos() / TICK.as_nanos()
 }

@@ -1,27 +1,27 @@
 //! The pacing rate that a controller sets in addition to the window.
 
-/// The rate and the burst size at which segments on_segment_sent.
+/// The pacing rate and the burst size of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pacing {
-    /// Payload octets per second.
+    /// Rate in octets of payload per second.
     pub rate: u64,
-    /// Segments sent back to back.
+    /// Number of segments that are sent back to back.
     pub burst: u32,
 }
 
-/// Maximum number of octets of a burst: GSO_LEGACY_MAX_SIZE minus the largest header, include/linux/netdevice.h.
+/// Maximum length of a burst in octets: GSO_LEGACY_MAX_SIZE minus the largest header, include/linux/netdevice.h.
 const MAX_BURST: u64 = 65_536 - 1 - 320;
 
 impl Pacing {
-    /// Computes the burst at `rate`. It is 1 ms of data (sk_pacing_shift is 10), more for short round trips
-    /// as in tcp_tso_autosize, and at least `min` segments of `segment` octets.
+    /// Computes the burst at `rate`: 1 ms of data (sk_pacing_shift is 10), more for short round trips as in
+    /// tcp_tso_autosize, and at least `min` segments. `segment` is the size of a segment in octets.
     pub(crate) fn new(rate: u64, min_rtt_us: u64, segment: u32, min: u32) -> Self {
         let allowance = MAX_BURST.checked_shr((min_rtt_us >> 9).min(64) as u32).unwrap_or(0);
         let octets = ((rate >> 10) + allowance).min(MAX_BURST);
         Self { rate, burst: ((octets / u64::from(segment)) as u32).max(min) }
     }
 
-    /// Returns the number of segments of a burst, for which the window must have room.
+    /// Returns the number of segments of a burst for which the congestion window must have room.
     pub(crate) fn burst_segments(rate: u64, segment: u32, min: u32) -> u32 {
         let octets = (rate >> 10).min(MAX_BURST);
         ((octets / u64::from(segment)) as u32).clamp(min, 127)

@@ -9,51 +9,53 @@ use crate::bbr::{AckSample, ConnectionStart, RecoveryKind};
 use crate::delivery_rate::is_beyond;
 use crate::pacing::Pacing;
 
-/// Weight of the newest round trip in alpha. Draft, section 2.3.2; PRAGUE_SHIFT_G.
+/// Weight of the newest round trip in alpha: PRAGUE_SHIFT_G. draft-briscoe-iccrg-prague-congestion-control-04,
+/// section 2.3.2.
 const GAIN: f64 = 1.0 / 16.0;
-/// The round-trip time that replaces all shorter round-trip times. Draft, section 2.4.4; RTT_TARGET.
+/// Flows with a shorter round-trip time behave as if it were this long: RTT_TARGET.
+/// draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4.
 const TARGET_RTT: Duration = Duration::from_millis(25);
 /// The round-trip time above which the growth of the window is not scaled: MAX_SCALED_RTT.
 const MAX_SCALED: Duration = Duration::from_millis(100);
-/// Number of round trips after slow start from which on the window's changes are scaled for short round trips:
+/// Number of round trips after slow start after which the window's changes are scaled for short round trips:
 /// DEFAULT_RTT_TRANSITION.
 const RTT_TRANSITION: u32 = 4;
 /// The minimum window in segments: MIN_CWND_RTT.
 const MIN_WINDOW: f64 = 2.0;
-/// A burst of several segments lasts at most one second divided by this number, about 1/4 ms. prague_burst_shift.
+/// A burst of several segments lasts at most one second divided by this number, about 1/4 ms: prague_burst_shift.
 const BURSTS_PER_SECOND: u64 = 4096;
 /// The minimum rate in octets per second: MINIMUM_RATE.
 const MIN_RATE: f64 = 12_500.0;
-/// Octets of IPv4 and TCP headers with timestamps. The rate includes them and the pacer does not, so that the
-/// window, not the pacing, is the final limit: tcp_mss_to_mtu.
+/// Length in octets of the IPv4 and TCP headers with timestamps. The rate includes these headers, but the pacer
+/// does not count them, so the window, not the pacing, is the final limit: tcp_mss_to_mtu.
 const HEADER_OCTETS: u32 = 52;
 /// The round-trip time assumed before the first sample.
 const NOMINAL_RTT: Duration = Duration::from_millis(1);
 
-/// The state of the congestion control Prague.
+/// The state of the congestion control algorithm TCP Prague.
 #[derive(Debug, Clone)]
 pub(crate) struct Prague {
-    /// One segment in units of the window.
+    /// Size of a segment in units of the congestion window.
     quantum: u32,
-    /// Octets of a full-sized segment.
+    /// Length of a full-sized segment in octets.
     segment: u32,
-    /// The window in segments, with its fraction; cwnd follows it by a segment per acknowledgment.
+    /// The window in segments, with a fraction. cwnd approaches it by at most a segment per acknowledgment.
     window: f64,
     /// The window and cwnd before the last loss.
     before_loss: Option<(f64, u32)>,
-    /// The smoothed share of marked packets. Draft, section 2.3.2.
+    /// The smoothed share of marked packets. draft-briscoe-iccrg-prague-congestion-control-04, section 2.3.2.
     alpha: f64,
-    /// Whether any mark was ever reported.
+    /// Whether the peer has ever reported a mark.
     was_marked: bool,
-    /// Whether marks reduce the window with the next acknowledgment.
+    /// Whether marks reduce the window at the next acknowledgment.
     is_reduction_due: bool,
     /// Whether the window is being reduced after a loss.
     in_loss: bool,
-    /// Units delivered in this round trip.
+    /// Number of units delivered in this round trip.
     delivered: u32,
-    /// Units delivered with a mark in this round trip.
+    /// Number of units delivered with a mark in this round trip.
     marked: u32,
-    /// SND.NXT when this round trip began; `None` before the first.
+    /// SND.NXT when this round trip began; `None` before the first round trip.
     round_end: Option<u32>,
     /// Number of round trips since slow start.
     rounds: u32,
@@ -106,14 +108,15 @@ impl Prague {
         self.is_reduction_due = true;
     }
 
-    /// Halves the window after a loss, like Reno. Draft, section 2.4.1; prague_enter_loss.
+    /// Halves the window after a loss, like Reno. draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.1;
+    /// prague_enter_loss.
     pub(crate) fn on_loss(&mut self, cwnd: u32) {
         self.before_loss = Some((self.window, cwnd));
         self.shrink_to(0.5);
         (self.in_loss, self.is_reduction_due) = (true, false);
     }
 
-    /// Restores the window after a spurious loss detection; returns cwnd. prague_cwnd_undo.
+    /// Restores the window after a spurious loss detection; returns the restored cwnd. Linux: prague_cwnd_undo.
     pub(crate) fn on_undo(&mut self, cwnd: u32) -> u32 {
         self.in_loss = false;
         let Some((window, before)) = self.before_loss else { return cwnd };
@@ -121,7 +124,7 @@ impl Prague {
         cwnd.max(before)
     }
 
-    /// Handles an acknowledgment. Linux: prague_cong_control.
+    /// Handles an acknowledgment: prague_cong_control.
     pub(crate) fn on_acknowledged(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: &mut u32) {
         self.smoothed_rtt = ack.smoothed_rtt.unwrap_or(self.smoothed_rtt);
         self.in_loss &= ack.recovery != RecoveryKind::None;
@@ -142,7 +145,8 @@ impl Prague {
         !is_slow_start && self.rounds >= RTT_TRANSITION
     }
 
-    /// Reduces the window by half of alpha, at most once per round trip, or per 25 ms. Draft, section 2.4.2; prague_enter_cwr.
+    /// Reduces the window by half of alpha. In the scaled mode for short round trips, reduces it at most once per
+    /// 25 ms. draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.2; prague_enter_cwr.
     fn reduce(&mut self, now: Time, is_slow_start: bool) {
         let is_early = self.reduced.is_some_and(|before| now.since(before) < TARGET_RTT);
         if self.is_scaled(is_slow_start) && is_early {
@@ -152,14 +156,14 @@ impl Prague {
         self.shrink_to(1.0 - self.alpha / 2.0);
     }
 
-    /// Reduces the window to this share, but to at least two segments. A smaller window, which L4STeam's
-    /// version allows, would only be paced more slowly, and does not grow for an application that does not
-    /// fill it.
+    /// Multiplies the window by `share`, but leaves at least two segments. L4STeam's version allows smaller
+    /// windows. They would only be paced more slowly, and would not grow if the application does not fill them.
     fn shrink_to(&mut self, share: f64) {
         self.window = (self.window * share).max(MIN_WINDOW);
     }
 
-    /// Grows the window by the units delivered without a mark. Draft, section 2.4.3; prague_update_cwnd.
+    /// Grows the window by the units delivered without a mark. draft-briscoe-iccrg-prague-congestion-control-04,
+    /// section 2.4.3; prague_update_cwnd.
     fn grow(&mut self, ack: &AckSample, cwnd: &mut u32, ssthresh: u32) {
         if ack.marked > 0 && !std::mem::replace(&mut self.was_marked, true) {
             // The share of marks is still unknown.
@@ -179,8 +183,9 @@ impl Prague {
         self.window += segments * self.increase() / self.window;
     }
 
-    /// Returns the growth in segments per round trip. A flow with a round trip below 25 ms accelerates as
-    /// slowly as one with 25 ms. Draft, section 2.4.4; prague_rate_scaled_ai_ack_increase.
+    /// Returns the growth in segments per round trip. A flow with a round trip below 25 ms accelerates as slowly
+    /// as one with 25 ms. draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4;
+    /// prague_rate_scaled_ai_ack_increase.
     fn increase(&self) -> f64 {
         let rtt = self.smoothed_rtt;
         if self.rounds < RTT_TRANSITION || rtt > MAX_SCALED || rtt >= TARGET_RTT {
@@ -189,7 +194,7 @@ impl Prague {
         (rtt.as_secs_f64() / TARGET_RTT.as_secs_f64()).powi(2)
     }
 
-    /// Moves cwnd by a segment towards the window.
+    /// Moves cwnd by at most a segment towards the window.
     fn step_cwnd(&self, cwnd: &mut u32, ssthresh: &mut u32) {
         let aim = (self.window.ceil() * f64::from(self.quantum)) as u32;
         if *cwnd > aim {
@@ -200,7 +205,8 @@ impl Prague {
         }
     }
 
-    /// Updates alpha at the end of a round trip, which lasts at least 25 ms. Draft, section 2.3.2; prague_update_alpha.
+    /// Updates alpha at the end of a round trip, or of 25 ms in the scaled mode for short round trips.
+    /// draft-briscoe-iccrg-prague-congestion-control-04, section 2.3.2; prague_update_alpha.
     fn end_round(&mut self, ack: &AckSample, is_slow_start: bool) {
         let (una, nxt) = ack.progress;
         let goes_on = self.round_end.is_some_and(|end| is_beyond(end, una));
@@ -216,7 +222,8 @@ impl Prague {
         self.rounds += u32::from(!is_slow_start);
     }
 
-    /// Sets the pacing rate from the window and the round trip, doubled in slow start. Draft, section 2.5.1; prague_update_pacing_rate.
+    /// Sets the pacing rate from the window and the round trip, doubled in slow start.
+    /// draft-briscoe-iccrg-prague-congestion-control-04, section 2.5.1; prague_update_pacing_rate.
     fn pace(&mut self, in_flight: u32, is_doubling: bool) {
         let segments = self.window.floor().max(f64::from(in_flight) / f64::from(self.quantum));
         let rate =
@@ -336,7 +343,8 @@ mod tests {
         assert_eq!(prague.pacing(), Pacing { rate: 30_000_000, burst: 4 });
     }
 
-    /// Returns the rate in Mbit/s in the second half of a minute with a round trip of `ms`, if one packet of `every` is marked.
+    /// Returns the rate in Mbit/s in the second half of a minute with a round trip of `ms`, if one packet of
+    /// `every` is marked.
     fn rate(ms: u64, every: u32) -> f64 {
         let (mut prague, mut cwnd, mut ssthresh, rtt) = (prague(20), 20, 20, Duration::from_millis(ms));
         let (mut now, mut una, mut phase_end, mut late) = (Time::ZERO, 1, 1, 0);

@@ -1,12 +1,12 @@
 //! Window growth and reduction of RFC 5681.
 
-/// Grants one quantum per window of acknowledged data, counted exactly (RFC 3465 section 2.1). A quantum is the size of
-/// a segment, in the unit of the window.
+/// Counts acknowledged data exactly, and grants one quantum of growth per window of them (RFC 3465 section 2.1). A
+/// quantum is the size of a segment in units of the window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Credit(u32);
 
 impl Credit {
-    /// Returns the quanta earned by `acked` units if one quantum costs `price` units.
+    /// Returns the number of quanta earned by `acked` units, if one quantum costs `price` units.
     pub(crate) fn count_acked(&mut self, acked: u32, price: u32) -> u32 {
         // Credit saved at a higher price buys at most one quantum, to avoid a burst.
         let mut earned = 0;
@@ -20,7 +20,7 @@ impl Credit {
         earned + more
     }
 
-    /// Discards the saved credit.
+    /// Discards the acknowledged data that have not earned a quantum yet.
     pub(crate) fn clear(&mut self) {
         self.0 = 0;
     }

@@ -1,22 +1,23 @@
 //! Congestion control of an SCTP path. RFC 9260 section 7.2.
 
-/// The parameters by which implementations differ, in octets.
+/// The parameters of a congestion window in which implementations of SCTP differ, in octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CwndParameters {
-    /// The largest packet.
+    /// Maximum length of a packet.
     pub mtu: u64,
-    /// The initial cwnd. Section 7.2.1.
+    /// The initial cwnd. RFC 9260 section 7.2.1.
     pub initial: u64,
-    /// Maximum by which a SACK enlarges cwnd in slow start: L times the MTU in section 7.2.1.
+    /// Maximum amount by which a SACK enlarges cwnd in slow start: L times the MTU in RFC 9260 section 7.2.1.
     pub slow_start_limit: u64,
-    /// The smallest cwnd after a fast retransmit. Section 7.2.3.
+    /// Minimum of cwnd after a fast retransmit. RFC 9260 section 7.2.3.
     pub min_after_fast_retransmit: u64,
-    /// Maximum number of free octets with which cwnd still counts as fully used. Section 7.2.1.
+    /// cwnd counts as fully used if at most this many octets of it are free. RFC 9260 section 7.2.1.
     pub slack: u64,
 }
 
 impl CwndParameters {
-    /// Returns the rules of RFC 9260; cwnd starts at min(4 * MTU, max(2 * MTU, `initial`)), section 7.2.1.
+    /// Returns the parameters of RFC 9260; cwnd starts at min(4 * MTU, max(2 * MTU, `initial`)), RFC 9260 section
+    /// 7.2.1.
     pub fn rfc9260(mtu: u64, initial: u64) -> Self {
         let initial = (4 * mtu).min(initial.max(2 * mtu));
         Self { mtu, initial, slow_start_limit: mtu, min_after_fast_retransmit: 4 * mtu, slack: 0 }
@@ -33,7 +34,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Creates the window of an unused path. Section 7.2.1.
+    /// Creates the window of an unused path. RFC 9260 section 7.2.1.
     pub const fn new(rules: CwndParameters, ssthresh: u64) -> Self {
         Self { cwnd: rules.initial, ssthresh, partial_bytes_acked: 0, rules }
     }
@@ -57,8 +58,8 @@ impl Window {
         }
     }
 
-    /// Reduces cwnd itself to the limit of Max.Burst, and raises ssthresh to the previous cwnd. Section 6.1
-    /// D; FreeBSD's sctp_cwnd_update_after_output.
+    /// Reduces cwnd to the limit of Max.Burst, and raises ssthresh to the previous cwnd. RFC 9260 section 6.1 D;
+    /// FreeBSD's sctp_cwnd_update_after_output.
     pub fn lower_for_burst(&mut self, flight_size: u64, max_burst: u32) {
         let limited = self.burst_limited(flight_size, max_burst);
         if limited < self.cwnd {
@@ -69,7 +70,7 @@ impl Window {
 
     /// Handles a SACK that newly acknowledged `bytes_acked`, with `flight_size` outstanding before it.
     ///
-    /// The window grows only if it was fully used. Sections 7.2.1 and 7.2.2.
+    /// cwnd grows only if it was fully used. RFC 9260 sections 7.2.1 and 7.2.2.
     pub fn on_acked(&mut self, bytes_acked: u64, flight_size: u64, in_fast_recovery: bool) {
         let in_full_use = flight_size + self.rules.slack >= self.cwnd;
         if self.cwnd <= self.ssthresh {
@@ -87,32 +88,32 @@ impl Window {
         }
     }
 
-    /// Handles the acknowledgment of all outstanding data. Section 7.2.2.
+    /// Handles the acknowledgment of all outstanding data. RFC 9260 section 7.2.2.
     pub const fn on_flight_empty(&mut self) {
         self.partial_bytes_acked = 0;
     }
 
-    /// Handles a mark in the round trip after a reduction: the window does not change, and counting towards its growth
-    /// starts again. Linux: `sctp_transport_lower_cwnd`.
+    /// Handles an ECN mark within a round trip after a reduction: the window does not change, but counting towards
+    /// its growth restarts. Linux: `sctp_transport_lower_cwnd`.
     pub const fn on_mark_again(&mut self) {
         self.partial_bytes_acked = 0;
     }
 
-    /// Handles a loss shown by SACKs outside of fast recovery. Section 7.2.3.
+    /// Handles a loss that SACKs show outside of fast recovery. RFC 9260 section 7.2.3.
     pub fn on_fast_retransmit(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(self.rules.min_after_fast_retransmit);
         self.cwnd = self.ssthresh;
         self.partial_bytes_acked = 0;
     }
 
-    /// Handles the expiry of T3-rtx. Section 7.2.3.
+    /// Handles the expiry of T3-rtx. RFC 9260 section 7.2.3.
     pub fn on_timeout(&mut self) {
         self.ssthresh = (self.cwnd / 2).max(4 * self.rules.mtu);
         self.cwnd = self.rules.mtu;
         self.partial_bytes_acked = 0;
     }
 
-    /// Handles an idle period. Section 7.2.1.
+    /// Handles an idle period. RFC 9260 section 7.2.1.
     pub fn on_idle(&mut self) {
         self.cwnd = (self.cwnd / 2).max(4 * self.rules.mtu);
         self.ssthresh = self.cwnd;

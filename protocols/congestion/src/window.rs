@@ -13,25 +13,25 @@ use crate::pacing::Pacing;
 use crate::prague::Prague;
 use crate::reno::{self, Credit};
 
-/// How the window grows in congestion avoidance and shrinks on loss.
+/// The congestion control algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
-    /// RFC 5681.
+    /// Reno, RFC 5681.
     Reno,
-    /// RFC 9438.
+    /// CUBIC, RFC 9438.
     Cubic,
-    /// BBR version 1, as in Linux: bandwidth, round trip and pacing.
+    /// BBR version 1, as in Linux: it estimates bandwidth and round-trip time, and paces packets.
     Bbr,
-    /// BBR version 3, draft-ietf-ccwg-bbr-05, without a response to ECN.
+    /// BBR version 3, draft-ietf-ccwg-bbr-05. It does not react to ECN marks.
     Bbr3,
-    /// DCTCP, RFC 8257, as in Linux: the share of packets marked by ECN.
+    /// DCTCP, RFC 8257, as in Linux: it reacts to the share of packets with ECN marks.
     Dctcp,
-    /// TCP Prague, for L4S: draft-briscoe-iccrg-prague-congestion-control.
+    /// TCP Prague, for L4S: draft-briscoe-iccrg-prague-congestion-control-04.
     Prague,
 }
 
-/// The state of an algorithm.
+/// The state of a congestion control algorithm.
 #[derive(Debug, Clone)]
 enum Control {
     Reno,
@@ -42,22 +42,22 @@ enum Control {
     Prague(Box<Prague>),
 }
 
-/// cwnd and ssthresh. Their unit, in which this crate counts all data, is the segment if the quantum is 1, and the
-/// octet if the quantum is the SMSS.
+/// cwnd and ssthresh. This crate counts all data in their unit: segments if the quantum is 1, octets if the
+/// quantum is the SMSS.
 #[derive(Debug, Clone)]
 pub struct CongestionWindow {
     cwnd: u32,
     ssthresh: u32,
     quantum: u32,
     credit: Credit,
-    /// Octets acknowledged since the window last grew, if it grows by octets.
+    /// Number of octets acknowledged since the window last grew, if the window grows by counted octets.
     counted: u32,
     control: Control,
     hystart: Option<Hystart>,
 }
 
 impl CongestionWindow {
-    /// ssthresh before the first loss.
+    /// Value of ssthresh before the first loss.
     pub const INFINITE: u32 = i32::MAX as u32;
 
     /// Creates a window of `initial` units, in slow start.
@@ -92,7 +92,7 @@ impl CongestionWindow {
         self.ssthresh
     }
 
-    /// Returns the size of one segment, in units.
+    /// Returns the size of a segment in units.
     pub fn quantum(&self) -> u32 {
         self.quantum
     }
@@ -102,7 +102,8 @@ impl CongestionWindow {
         self.cwnd < self.ssthresh
     }
 
-    /// Grows the window after `acked` units were acknowledged while it was fully used. RFC 5681 section 3.1.
+    /// Grows the window after `acked` units were acknowledged. The caller calls this only if the window was fully
+    /// used. RFC 5681 section 3.1.
     pub fn on_ack(&mut self, now: Time, acked: u32) {
         let mut acked = acked;
         if self.in_slow_start() {
@@ -128,8 +129,8 @@ impl CongestionWindow {
         self.counted = self.counted.saturating_add(acked);
     }
 
-    /// Opens the window by one segment once enough octets are counted: `segment` octets up to ssthresh, a
-    /// full window of such segments above it. RFC 3465 with L of one segment; Linux 2.6.16:
+    /// Grows the window by one segment once enough octets have been acknowledged: `segment` octets in slow start,
+    /// a full window of such segments in congestion avoidance. RFC 3465 with L of one segment; Linux 2.6.16:
     /// net/ipv4/tcp_cong.c tcp_slow_start, tcp_reno_cong_avoid.
     pub fn grow_by_octets(&mut self, segment: u32) {
         let slow = self.cwnd <= self.ssthresh;
@@ -140,7 +141,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the latest round-trip sample of an acknowledgment.
+    /// Handles the round-trip sample of an acknowledgment.
     pub fn on_rtt(&mut self, round: RoundTripSample) {
         let Control::Cubic(cubic) = &mut self.control else { return };
         if !cubic.on_rtt(round.now, round.rtt) || self.cwnd >= self.ssthresh {
@@ -156,8 +157,8 @@ impl CongestionWindow {
 
     /// Reduces ssthresh on congestion; the caller reduces cwnd.
     ///
-    /// A threshold in octets is computed from `flight` (RFC 5681 section 3.1), one in segments from cwnd, as in
-    /// kernels.
+    /// A threshold in octets is computed from `flight` (RFC 5681 section 3.1); a threshold in segments is computed
+    /// from cwnd, as in Linux.
     pub fn on_congestion(&mut self, flight: u32) {
         let in_use = if self.quantum == 1 { self.cwnd } else { flight };
         self.ssthresh = match &mut self.control {
@@ -171,14 +172,14 @@ impl CongestionWindow {
         self.forget_acknowledged();
     }
 
-    /// Discards the credit of earlier acknowledgments, so that it does not open the window after a reduction.
+    /// Discards the credit of earlier acknowledgments, so that it does not enlarge the window after a reduction.
     fn forget_acknowledged(&mut self) {
         self.credit.clear();
         self.counted = 0;
     }
 
-    /// Notes that the congestion event is a loss, which DCTCP and Prague treat differently from marks. RFC 8257
-    /// section 3.4.
+    /// Tells the algorithm that the congestion event is a loss. DCTCP and Prague react differently to losses and
+    /// to marks. RFC 8257 section 3.4.
     pub fn on_loss(&mut self) {
         match &mut self.control {
             Control::Dctcp(_) => self.ssthresh = reno::ssthresh(self.cwnd, self.quantum),
@@ -187,14 +188,14 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that the congestion event is an ECN mark, for which Prague has its own reduction.
+    /// Tells the algorithm that the congestion event is an ECN mark; only Prague has a reaction of its own.
     pub fn on_mark(&mut self) {
         if let Control::Prague(prague) = &mut self.control {
             prague.on_mark();
         }
     }
 
-    /// Handles the delivery of `units`, `marked` of them with a mark; `progress` is SND.UNA and SND.NXT.
+    /// Handles the delivery of `units`, `marked` of which carried a CE mark. `progress` is SND.UNA and SND.NXT.
     #[inline]
     pub fn on_delivered(&mut self, units: u32, marked: u32, progress: (u32, u32)) {
         if let Control::Dctcp(dctcp) = &mut self.control {
@@ -202,8 +203,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles a retransmission timeout: `loss_window` units may be sent (RFC 5681 section 3.1). `losses`
-    /// counts all segments marked lost so far.
+    /// Handles a retransmission timeout: sets cwnd to `loss_window` (RFC 5681 section 3.1). `losses` is the
+    /// number of segments marked as lost so far.
     pub fn on_timeout(&mut self, loss_window: u32, losses: u32) {
         self.set_cwnd(loss_window);
         self.forget_acknowledged();
@@ -218,7 +219,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the first transmission after a time `idle` with nothing in flight.
+    /// Handles the first transmission after nothing was in flight for the time `idle`.
     pub fn on_idle(&mut self, idle: Duration, now: Time) {
         match &mut self.control {
             Control::Reno | Control::Dctcp(_) | Control::Prague(_) => {}
@@ -228,7 +229,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Restores the windows after a spurious reduction. RFC 4015 section 3.2.
+    /// Restores cwnd and ssthresh after a spurious reduction. RFC 4015 section 3.2.
     pub fn restore(&mut self, cwnd: u32, ssthresh: u32, losses: u32) {
         self.ssthresh = self.ssthresh.max(ssthresh);
         match &mut self.control {
@@ -239,7 +240,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Sets the window to `cwnd`, but not below one unit.
+    /// Sets the window to `cwnd`, or to one unit if `cwnd` is 0.
     pub fn set_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd.max(1);
     }
@@ -249,15 +250,15 @@ impl CongestionWindow {
         self.ssthresh = ssthresh;
     }
 
-    /// Returns whether the controller sets the window itself, even after losses and idle periods, and paces
-    /// segments. Such a controller must be notified of every departure, delivery and acknowledgment. Linux:
-    /// `cong_control` of `tcp_congestion_ops`.
+    /// Returns whether the controller (BBR, Prague) sets the window itself, even after losses and idle periods,
+    /// and paces segments. The caller must report every transmission, delivery and acknowledgment to such a
+    /// controller. Linux: `cong_control` of `tcp_congestion_ops`.
     #[inline]
     pub fn is_rate_based(&self) -> bool {
         matches!(self.control, Control::Bbr(_) | Control::Bbr3(_) | Control::Prague(_))
     }
 
-    /// Returns the pacing, if departures are paced.
+    /// Returns the pacing rate and burst; `None` if the algorithm does not pace.
     #[inline]
     pub fn pacing(&self) -> Option<Pacing> {
         match &self.control {
@@ -268,7 +269,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Notes that the connection is open, for rate-based controllers.
+    /// Tells a rate-based controller that the connection is open.
     pub fn begin(&mut self, beginning: ConnectionStart) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.begin(beginning, self.cwnd),
@@ -279,8 +280,8 @@ impl CongestionWindow {
     }
 
     /// Handles the transmission of a segment; returns the state to store with the segment. `outstanding` says
-    /// whether other segments are in flight, `in_flight` is the number of their units, and `lost` the number
-    /// of all units ever considered lost.
+    /// whether other segments are in flight, `in_flight` is the number of units in flight, and `lost` the number
+    /// of units ever considered lost.
     #[inline]
     pub fn on_segment_sent(
         &mut self,
@@ -296,7 +297,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Returns the delivery state, if the controller has one.
+    /// Returns the delivery state; `None` if the controller does not use one.
     #[inline]
     fn deliveries(&mut self) -> Option<&mut DeliveryState> {
         match &mut self.control {
@@ -306,7 +307,7 @@ impl CongestionWindow {
         }
     }
 
-    /// Handles the delivery of a segment sent at `sent`.
+    /// Handles the delivery of a segment that was sent at `sent`.
     #[inline]
     pub fn on_segment_delivered(&mut self, departure: Option<&DeliveryAtSend>, sent: Time) {
         if let (Some(deliveries), Some(departure)) = (self.deliveries(), departure) {
@@ -321,21 +322,23 @@ impl CongestionWindow {
         }
     }
 
-    /// Counts `units` delivered by an acknowledgment without other information.
+    /// Counts `units` as delivered by an acknowledgment that has no other information.
     pub fn count_delivered(&mut self, units: u32) {
         if let Some(deliveries) = self.deliveries() {
             deliveries.count_delivered(units);
         }
     }
 
-    /// Notes that the application has no full segment of data beyond the `in_flight` units.
+    /// Tells the controller that the application has less than a full segment of data to send beyond the
+    /// `in_flight` units.
     pub fn limit_by_application(&mut self, in_flight: u32) {
         if let Some(deliveries) = self.deliveries() {
             deliveries.limit_by_application(in_flight);
         }
     }
 
-    /// Handles an acknowledgment after all its information has been processed.
+    /// Handles an acknowledgment for rate-based controllers, after all other information about it has been
+    /// processed.
     pub fn on_acknowledged(&mut self, ack: &AckSample) {
         match &mut self.control {
             Control::Bbr(bbr) => bbr.on_acknowledged(ack, &mut self.cwnd, &mut self.ssthresh),
@@ -345,8 +348,8 @@ impl CongestionWindow {
         }
     }
 
-    /// Returns the ssthresh to keep while the window is unused: 3/4 of the window, or ssthresh if that is larger. RFC
-    /// 2861 section 3.
+    /// Returns the ssthresh to set when the window is not used: 3/4 of the window, or the current ssthresh if that
+    /// is larger. RFC 2861 section 3.
     pub fn current_ssthresh(&self) -> u32 {
         self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4)
     }

@@ -10,17 +10,17 @@ pub(crate) struct Call {
     pub(crate) result: Expectation,
 }
 
-/// The expected result of a call; `...` accepts any result, an error without a name any error.
+/// The expected result of a call. `...` accepts any result; an error without a name accepts any error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Expectation {
     pub(crate) value: Option<i64>,
     error: Option<String>,
 }
 
-/// The result of a call, with the name of its error, if any.
+/// The result of a call and, if it failed, the name of its error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// The value that the call returns.
+    /// The value that the call returns (-1 for an error).
     pub(crate) value: i64,
     pub(crate) error: String,
 }
@@ -44,7 +44,8 @@ impl std::fmt::Display for Outcome {
 }
 
 impl Expectation {
-    /// Reads `0`, `0x2 (flags O_RDWR)`, `...` or `-1 EAGAIN (Resource temporarily unavailable)`.
+    /// Parses an expected result: `0`, `0x2 (flags O_RDWR)`, `...` or `-1 EAGAIN (Resource temporarily
+    /// unavailable)`.
     fn parse(text: &str) -> Result<Self, String> {
         let mut words = Tokens::new(text);
         let value = words.next();
@@ -61,13 +62,13 @@ impl Expectation {
         Ok(Self { value: Some(value), error: is_named.then(|| error.to_owned()) })
     }
 
-    /// Returns whether `outcome` is the expected result.
+    /// Returns whether `outcome` matches the expected result.
     pub(crate) fn admits(&self, outcome: &Outcome) -> bool {
         let error_fits = self.error.as_ref().is_none_or(|error| *error == outcome.error);
         self.value.is_none_or(|value| value == outcome.value) && error_fits
     }
 
-    /// Returns the name of the expected error.
+    /// Returns the name of the expected error; `None` if no error with a name is expected.
     pub(crate) fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
@@ -82,7 +83,7 @@ impl std::fmt::Display for Expectation {
 }
 
 impl Call {
-    /// Parses a line with a call; the error says how to write one.
+    /// Parses a line with a call; the error message shows the expected syntax.
     pub(crate) fn parse(line: &str) -> Result<Self, String> {
         let (name, rest) = line.split_once('(').ok_or_else(|| {
             format!("{line:?} is not a step; write a packet (< or >), a call such as \"close(4) = 0\", or %{{ assert … }}%")
@@ -103,27 +104,28 @@ impl Call {
         })
     }
 
-    /// Returns the argument at `index`.
+    /// Returns the argument of the call at `index`.
     pub(crate) fn argument(&self, index: usize) -> Result<&str, String> {
         let argument = self.arguments.get(index).map(String::as_str);
         argument.ok_or_else(|| format!("argument {} of {}() is missing", index + 1, self.name))
     }
 
-    /// Returns the argument at `index` as a number.
+    /// Returns the argument of the call at `index` as a number.
     pub(crate) fn count(&self, index: usize) -> Result<usize, String> {
         let text = self.argument(index)?;
         let value = integer(text).and_then(|value| usize::try_from(value).ok());
         value.map_or_else(|| number(&format!("argument {} of {}()", index + 1, self.name), text), Ok)
     }
 
-    /// Returns the flags at `index`, such as `MSG_PEEK|MSG_DONTWAIT`; empty for 0 or a missing argument.
+    /// Returns the flags in the argument at `index`, such as `MSG_PEEK|MSG_DONTWAIT`; empty for 0 or a
+    /// missing argument.
     pub(crate) fn flags(&self, index: usize) -> Vec<&str> {
         let text = self.arguments.get(index).map_or("0", String::as_str);
         text.split('|').map(str::trim).filter(|flag| integer(flag) != Some(0)).collect()
     }
 }
 
-/// Returns the position of the bracket that closes the one before `text`.
+/// Returns the position in `text` of the bracket that closes a bracket just before `text`.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut quoted) = (0, false);
     text.char_indices().find_map(|(at, c)| {
@@ -136,7 +138,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Splits arguments at the commas outside of brackets.
+/// Splits the arguments of a call at the commas outside of brackets.
 fn split_arguments(text: &str) -> Vec<String> {
     split(text, ',').into_iter().map(str::to_owned).collect()
 }

@@ -10,7 +10,7 @@ const CODEPOINT_NAMES: [(&str, Ecn); 4] = [
     ("[ce]", Ecn::Congested),
 ];
 
-/// Splits a line into the ECN field, if it has one, and the packet.
+/// Splits a line of a script into the ECN field, if there is one, and the packet.
 pub(crate) fn split_ecn_field(line: &str) -> Result<(Option<Ecn>, &str), String> {
     if !line.starts_with('[') {
         return Ok((None, line));
@@ -23,7 +23,7 @@ pub(crate) fn split_ecn_field(line: &str) -> Result<(Option<Ecn>, &str), String>
     })
 }
 
-/// Returns the codepoint as scripts write it.
+/// Returns the name of the ECN codepoint in the syntax of scripts.
 pub(crate) fn name(ecn: Ecn) -> &'static str {
     CODEPOINT_NAMES.iter().find(|(_, named)| *named == ecn).map_or("", |(name, _)| name)
 }

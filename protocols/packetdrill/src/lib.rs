@@ -27,27 +27,27 @@ use hol_base::Duration;
 
 pub use play_error::{ErrorOrigin, PlayError};
 
-/// The size of the largest accepted script, in octets.
+/// Maximum size of a script in octets.
 const MAX_SCRIPT: u64 = 16 << 20;
 
-/// The rules for playing a script.
+/// Options for playing a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlayRules {
-    /// The stack to use instead of the stacks in the script. `None`: the stacks that the script names, or all stacks if
-    /// it names none.
+    /// The stack to use instead of those in the script. With `None`, the script is played with the stacks that it
+    /// names, or with all stacks if it names none.
     pub stack: Option<String>,
-    /// The names for which `#ifdef` holds.
+    /// The names that count as defined in `#ifdef`.
     pub defines: Vec<String>,
-    /// The largest deviation of a step's time, unless the script sets another.
+    /// Maximum deviation of a step's time from the script, unless the script sets another tolerance.
     pub tolerance: Duration,
-    /// Whether every outbound packet must be in the script. In this mode calls do not block, and Nagle's algorithm is off unless
-    /// the script enables it. Otherwise packetdrill's rules apply: the script may omit packets before a call or at the end, and
-    /// sockets have their usual defaults.
+    /// Whether the script must contain every outbound packet. In this mode calls do not block, and Nagle's
+    /// algorithm is off unless the script enables it. Otherwise packetdrill's rules apply: the script may omit
+    /// packets before a call or at the end, and sockets have their usual defaults.
     pub strict: bool,
 }
 
 impl PlayRules {
-    /// Returns the rules of packetdrill on a host with `stack`.
+    /// Returns packetdrill's rules for a host with `stack`.
     pub fn packetdrill(stack: &str) -> Self {
         Self {
             stack: Some(stack.to_owned()),
@@ -57,7 +57,7 @@ impl PlayRules {
         }
     }
 
-    /// Returns the rules of our own scripts.
+    /// Returns the rules for the scripts of this project.
     pub fn strict() -> Self {
         Self {
             stack: None,
@@ -84,7 +84,7 @@ fn read(file: &Path) -> Result<String, String> {
     String::from_utf8(octets).map_err(|_| "is not UTF-8 text".to_owned())
 }
 
-/// Plays a script once for each stack; the command files that it names are relative to `folder`.
+/// Plays a script once for each stack. The paths of command files in the script are relative to `folder`.
 pub fn play(text: &str, folder: Option<&Path>, rules: &PlayRules) -> Result<(), PlayError> {
     let script = script::Script::parse(text, folder, rules)?;
     if script.steps.is_empty() {

@@ -6,20 +6,20 @@ use crate::call::Call;
 use crate::sysctl::Setting;
 use crate::tokens::{integer, number};
 
-/// The effect of a setsockopt() call.
+/// The effect of a setsockopt() call in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SocketOption {
-    /// No effect, because our endpoints always behave like this.
+    /// The call has no effect, because the endpoints always behave as the option requests.
     Nothing,
-    /// Sets options of a specification.
+    /// The call sets transport options.
     Settings(Vec<Setting>),
-    /// Sets whether close() resets the connection.
+    /// The call sets whether close() resets the connection (`SO_LINGER`).
     Linger(bool),
-    /// Resets or adds streams.
+    /// The call resets or adds SCTP streams.
     Reconfiguration(Reconfiguration),
 }
 
-/// Checks that the player supports the socket option of `call`.
+/// Checks that the player supports the socket option that `call` sets.
 pub(crate) fn check(call: &Call) -> Result<(), String> {
     match call.name.as_str() {
         "setsockopt" => parse(call).map(drop),
@@ -33,7 +33,7 @@ pub(crate) fn check(call: &Call) -> Result<(), String> {
     }
 }
 
-/// Returns the variable of an endpoint that a getsockopt() option reads.
+/// Returns the name of the endpoint's variable that getsockopt() reads for this option.
 pub(crate) fn variable(option: &str) -> Option<&'static str> {
     match option {
         "TCP_MAXSEG" => Some("tcpi_snd_mss"),
@@ -122,7 +122,7 @@ fn sctp(option: &'static str, value: String) -> Setting {
     Setting { protocol: "sctp", option, value }
 }
 
-/// Returns a member of a structure, at any depth.
+/// Returns the value of a member of a structure, at any depth of nesting.
 pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
     let is_whole = |at: usize| !text[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let key = format!("{name}=");
@@ -134,7 +134,8 @@ pub(crate) fn member<'t>(text: &'t str, name: &str) -> Result<&'t str, String> {
     Ok(from.split([end, '}']).next().unwrap_or_default().trim_matches(['[', ' ']))
 }
 
-/// Parses a subscription to events. Notifications would be read between messages, so only events that cause none are supported.
+/// Parses a subscription to SCTP events. Only events that cause no notifications are supported, because a read
+/// would return notifications between messages.
 fn parse_events(value: &str) -> Result<SocketOption, String> {
     for part in value.trim_matches(['{', '}']).split(',') {
         let (name, set) = part.split_once('=').ok_or_else(|| format!("{part} has no value; write name=0"))?;
@@ -148,7 +149,7 @@ fn parse_events(value: &str) -> Result<SocketOption, String> {
     Ok(SocketOption::Nothing)
 }
 
-/// Parses `struct sctp_initmsg`. RFC 6458 section 8.1.3; 0 leaves a value unchanged.
+/// Parses `struct sctp_initmsg`. A value of 0 leaves the setting unchanged. RFC 6458 section 8.1.3.
 fn init_message(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| member(value, name).and_then(|text| number::<u64>(name, text));
     let names = [
@@ -169,7 +170,8 @@ fn init_message(value: &str) -> Result<SocketOption, String> {
     }
 }
 
-/// Parses `struct sctp_paddrparams`. RFC 6458 section 8.1.12; a value that is 0 or whose flag is missing stays unchanged.
+/// Parses `struct sctp_paddrparams`. A setting stays unchanged if its value is 0 or its flag is missing. RFC 6458
+/// section 8.1.12.
 fn peer_parameters(value: &str) -> Result<SocketOption, String> {
     let count = |name: &str| match member(value, name) {
         Ok("...") | Err(_) => Ok(0),
@@ -201,7 +203,8 @@ fn peer_parameters(value: &str) -> Result<SocketOption, String> {
     Ok(SocketOption::Settings(settings))
 }
 
-/// Parses `{srs_flags=SCTP_STREAM_RESET_OUTGOING, srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
+/// Parses the value of `SCTP_RESET_STREAMS`, such as `{srs_flags=SCTP_STREAM_RESET_OUTGOING,
+/// srs_stream_list=[0,1]}`. RFC 6525 section 6.3.2.
 fn parse_reset_streams(value: &str) -> Result<Reconfiguration, String> {
     let list = member(value, "srs_stream_list")?.split(',').map(str::trim).filter(|text| !text.is_empty());
     let streams = list.map(|text| number("a stream", text)).collect::<Result<_, String>>()?;
@@ -214,7 +217,7 @@ fn parse_reset_streams(value: &str) -> Result<Reconfiguration, String> {
     }
 }
 
-/// Parses `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
+/// Parses the value of `SCTP_ADD_STREAMS`, such as `{sas_instrms=0, sas_outstrms=2}`. RFC 6525 section 6.3.4.
 fn parse_add_streams(value: &str) -> Result<Reconfiguration, String> {
     let count = |name: &str| number(name, member(value, name)?);
     Ok(match count("sas_outstrms")? {

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of characters of a message, because the quoted line may have any length.
+/// Maximum number of characters of an error message. Messages quote lines of the script, which may
+/// have any length.
 const MAX_MESSAGE: usize = 2000;
 
-/// The cause of an error: the script or the endpoint.
+/// What caused an error: the script or the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ErrorOrigin {
     /// The script is invalid, or uses a feature that this player does not support.
@@ -16,7 +17,7 @@ pub enum ErrorOrigin {
     Endpoint,
 }
 
-/// An error with its file, line and stack.
+/// An error, with the script file, the line and the stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlayError {
     origin: ErrorOrigin,
@@ -46,7 +47,7 @@ impl PlayError {
         Self { origin: ErrorOrigin::Endpoint, ..Self::new(problem) }
     }
 
-    /// Creates the error of an endpoint that panicked.
+    /// Creates the error for an endpoint that panicked.
     pub fn endpoint_panic() -> Self {
         Self::deviation("the endpoint panicked; its message is above")
     }
@@ -56,7 +57,8 @@ impl PlayError {
         self.origin
     }
 
-    /// Returns the line of the script, counted from 1; 0 for the script as a whole.
+    /// Returns the line number in the script, from 1; 0 if the error concerns the script as a
+    /// whole.
     pub fn line(&self) -> usize {
         self.line
     }
@@ -66,17 +68,17 @@ impl PlayError {
         &self.problem
     }
 
-    /// Returns the error with the line of the script where it occurred.
+    /// Adds the line number in the script to the error.
     pub(crate) fn at_line(self, line: usize) -> Self {
         Self { line, ..self }
     }
 
-    /// Sets the stack that played the script.
+    /// Adds the name of the stack that played the script to the error.
     pub(crate) fn with_stack(self, stack: impl Into<String>) -> Self {
         Self { stack: stack.into(), ..self }
     }
 
-    /// Sets the script file of the error.
+    /// Adds the path of the script to the error.
     pub(crate) fn in_file(self, file: &Path) -> Self {
         Self { file: file.to_owned(), ..self }
     }

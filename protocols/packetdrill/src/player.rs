@@ -14,7 +14,7 @@ use crate::socket::{self, BlockedCall, Socket};
 use crate::sysctl::Setting;
 use crate::{PlayError, PlayRules, ecn, options};
 
-/// Maximum number of timers that may expire in one script, so that a script with long waits ends.
+/// Maximum number of timers that may expire in one script, so that a script with long waits terminates.
 const MAX_EXPIRIES: u32 = 1_000_000;
 
 /// Maximum duration of a script: 31 years.
@@ -59,7 +59,7 @@ impl StepError {
     }
 }
 
-/// Checks that the player supports every step, before any is performed.
+/// Checks that the player supports every step of the script, before it performs any.
 pub(crate) fn check(script: &Script) -> Result<(), PlayError> {
     let mut protocol = None;
     let mut variables = Variables::new();
@@ -107,20 +107,20 @@ pub(crate) fn play(script: &Script, stack: &str, rules: &PlayRules) -> Result<()
 pub(crate) struct Player<'a> {
     pub(crate) script: &'a Script,
     stack: &'a str,
-    /// Whether every outbound packet must be in the script.
+    /// Whether the script must contain every outbound packet.
     pub(crate) strict: bool,
     protocol: Option<Box<dyn Protocol>>,
-    /// The settings of sysctls and socket options, the latest last.
+    /// The settings of sysctls and socket options, in the order in which the script sets them.
     settings: Vec<Setting>,
     /// The virtual time.
     pub(crate) now: Time,
-    /// The time to which the next step is relative.
+    /// The time of the previous step, to which the time of the next step is relative.
     previous_time: Time,
     deadline: Option<Time>,
     expiries: u32,
     sent: VecDeque<(Time, Packet)>,
     pub(crate) socket: Socket,
-    /// The blocked call.
+    /// The call that has not returned yet; `None` if no call blocks.
     pub(crate) blocked: Option<BlockedCall<'a>>,
     variables: Variables,
 }
@@ -184,7 +184,7 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Creates a new socket of the protocol called `name`.
+    /// Creates a new socket of the protocol called `name`, for a socket() call.
     pub(crate) fn open(&mut self, name: &'static str) -> Result<(), StepError> {
         let specification = self.script.specification(name, self.stack, &self.settings);
         let mut protocol = protocol::create_endpoint(&specification)?;
@@ -199,7 +199,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Applies settings of sysctls and socket options from now on.
+    /// Applies settings of sysctls and socket options to the endpoint from now on.
     pub(crate) fn configure(&mut self, settings: &[Setting]) -> Result<(), StepError> {
         self.settings.extend_from_slice(settings);
         let name = self.socket.protocol;
@@ -218,7 +218,7 @@ impl<'a> Player<'a> {
         self.resume()
     }
 
-    /// Collects the outputs of the endpoint at the current time.
+    /// Collects what the endpoint outputs at the current time.
     fn collect_outputs(&mut self) -> Result<(), StepError> {
         let now = self.now;
         let mut outputs = Vec::new();
@@ -252,7 +252,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Advances the time to `end` and lets each timer expire on the way.
+    /// Advances the time to `end`, and lets the timers that are due before it expire.
     fn advance(&mut self, end: Time) -> Result<(), StepError> {
         while let Some(at) = self.deadline.filter(|at| *at <= end) {
             self.expiries += 1;
@@ -267,7 +267,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Expects an outbound packet between `first` and `last`.
+    /// Checks that the endpoint sends the packet in `line` between `first` and `last`.
     fn expect_outbound(&mut self, line: &str, first: Time, last: Time) -> Result<(), StepError> {
         let latest = last + self.script.tolerance;
         let (wanted, line) = ecn::split_ecn_field(line)?;
@@ -303,7 +303,8 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Returns whether more packets must be sent before they match `line`, which may describe several packets as one.
+    /// Returns whether the endpoint must send more packets before they can match `line`, which may describe
+    /// several packets as one.
     fn is_short(&mut self, line: &str) -> Result<bool, StepError> {
         let exact = self.strict || self.script.strict_segments;
         let Some(protocol) = &mut self.protocol else { return Ok(false) };

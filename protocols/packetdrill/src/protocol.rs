@@ -14,18 +14,19 @@ use crate::tcp::Tcp;
 /// Maximum number of octets of user data in one packet or one call.
 pub(crate) const MAX_OCTETS: usize = 1 << 24;
 
-/// A received message, with the attributes that a script may check.
+/// A received message, with the attributes that a script can check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ArrivedMessage {
-    /// Octets of the message.
+    /// Length of the message in octets.
     pub(crate) length: usize,
     pub(crate) stream: u16,
     /// Whether the message was sent unordered.
     pub(crate) unordered: bool,
     pub(crate) ppid: u32,
-    /// SSN or MID of the message's first fragment; `None` if the octets do not identify the fragment.
+    /// SSN or MID of the message's first fragment; `None` if the octets of the message do not identify the
+    /// fragment.
     pub(crate) number: Option<u32>,
-    /// TSN of this fragment.
+    /// TSN of the message's first fragment.
     pub(crate) tsn: Option<u32>,
 }
 
@@ -36,17 +37,17 @@ pub(crate) trait Protocol {
     /// Makes the endpoint wait for a connection.
     fn listen(&mut self);
 
-    /// Replaces the endpoint by a new one without a connection.
+    /// Replaces the endpoint by a new one that has no connection.
     fn forget(&mut self);
 
-    /// Applies the configuration of `specification` from now on.
+    /// Applies the options of a transport specification from now on.
     fn apply_specification(&mut self, specification: &str) -> Result<(), String>;
 
     /// Parses `line` as a packet from the peer.
     fn packet(&mut self, line: &str) -> Result<Packet, String>;
 
-    /// Merges the packets at the front into one if `line` describes several as one; returns whether more of
-    /// them are expected. With `exact` only segments of one segmentation offload block are merged: they are
+    /// Merges the first outbound packets into one if `line` describes several as one. Returns whether more packets
+    /// are needed to match it. With `exact`, merges only segments of one block of segmentation offload: these are
     /// sent together, and all but the last lack PSH and FIN.
     fn merge_packets(
         &mut self,
@@ -58,30 +59,31 @@ pub(crate) trait Protocol {
         Ok(false)
     }
 
-    /// Returns the outbound `packet` in the script's syntax if it does not match `line`.
+    /// Compares the outbound `packet` with `line`. Returns the packet in the script's syntax if they differ.
     fn differs(&mut self, line: &str, packet: &Packet) -> Result<Option<String>, String>;
 
     /// Returns the outbound `packet` in the script's syntax.
     fn show(&mut self, packet: &Packet) -> String;
 
-    /// Returns a variable of the endpoint for `%{ assert … }%`.
+    /// Returns a variable of the endpoint for an assertion in `%{ assert … }%`.
     fn variable(&self, name: &str) -> Option<Value>;
 
-    /// Returns the octet at `offset` in the data that the application writes (`ours`) or that the peer sends.
+    /// Returns the octet at `offset` in the data that the application writes (`ours`) or the peer sends.
     fn octet(&self, ours: bool, offset: usize) -> u8;
 
-    /// Returns a received message if a read takes exactly one message; `None` for byte streams.
+    /// Returns the received message if a read returns exactly one message; `None` for byte streams.
     fn message(&self, received: &ReceivedData) -> Option<Result<ArrivedMessage, String>> {
         let _ = received;
         None
     }
 
-    /// Sets how far an outbound timestamp may deviate from the script, in ticks of its clock; `None`: it is not checked.
+    /// Sets how far an outbound timestamp may differ from the script, in ticks of its clock; `None` disables the
+    /// check.
     fn tolerate_stamps(&mut self, tolerance: Option<u32>) {
         let _ = tolerance;
     }
 
-    /// Returns whether received data are unread.
+    /// Returns whether the application has not read all received data.
     fn has_unread(&self) -> bool;
 }
 
@@ -90,11 +92,11 @@ pub(crate) fn protocol_name(argument: &str) -> Result<&'static str, String> {
     match argument {
         "IPPROTO_TCP" => Ok("tcp"),
         "IPPROTO_SCTP" => Ok("sctp"),
-        other => Err(format!("socket() asks for {other}; write IPPROTO_TCP or IPPROTO_SCTP")),
+        other => Err(format!("socket() requests {other}; write IPPROTO_TCP or IPPROTO_SCTP")),
     }
 }
 
-/// Creates an endpoint from a `specification`.
+/// Creates an endpoint from a transport specification.
 pub(crate) fn create_endpoint(specification: &str) -> Result<Box<dyn Protocol>, String> {
     match parse_settings(specification)? {
         Settings::Tcp { config, .. } => Ok(Box::new(Tcp::new(&config))),
@@ -109,7 +111,7 @@ pub(crate) fn parse_settings(specification: &str) -> Result<Settings, String> {
     Ok(spec.protocol().clone())
 }
 
-/// Returns whether an endpoint of `protocol` has a variable of this name.
+/// Returns whether an endpoint of `protocol` has a variable called `name`.
 pub(crate) fn has_variable(protocol: &str, name: &str) -> bool {
     match protocol {
         "tcp" => crate::tcp::VARIABLES.contains(&name),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Maximum nesting of brackets and operators.
 const MAX_NESTED: usize = 64;
 
-/// A number, or a word such as the name of a state.
+/// A value in a script's code: a number, or a word such as the name of a state.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Number(f64),
@@ -54,7 +54,7 @@ pub(crate) type Variables = BTreeMap<String, Value>;
 pub(crate) enum EvaluationError {
     /// The code cannot be parsed.
     Unsupported(String),
-    /// An assertion does not hold.
+    /// An assertion of the script is false.
     Fails(String),
 }
 
@@ -64,7 +64,7 @@ impl From<String> for EvaluationError {
     }
 }
 
-/// Runs `code`; `lookup` returns variables of the endpoint.
+/// Runs the code of a script; `lookup` returns the variables of the endpoint.
 pub(crate) fn run(
     code: &str,
     variables: &mut Variables,
@@ -73,7 +73,7 @@ pub(crate) fn run(
     statements(code)?.iter().try_for_each(|statement| execute(statement, variables, lookup))
 }
 
-/// Checks that `code` can be parsed, without values; `is_known` returns whether a name exists.
+/// Checks that `code` can be parsed, without evaluating it; `is_known` returns whether a name exists.
 pub(crate) fn check(
     code: &str,
     variables: &mut Variables,
@@ -88,7 +88,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Returns the value of an expression without names, as text.
+/// Evaluates an expression that contains no names; returns its value as text.
 pub(crate) fn evaluate_constant(expression: &str) -> Result<String, String> {
     let tokens = tokens(expression)?;
     Ok(Parser::new(&tokens, &|_| None).parse_whole()?.to_string())
@@ -143,7 +143,8 @@ fn execute(
     }
 }
 
-/// Returns a constant of Linux: include/net/tcp_states.h, include/uapi/linux/tcp.h. The value of a state is its name in RFC 9293.
+/// Returns the value of a constant of Linux (include/net/tcp_states.h, include/uapi/linux/tcp.h). The value of a
+/// TCP state is its name in RFC 9293.
 fn constant(name: &str) -> Option<Value> {
     let states = [
         ("TCP_ESTABLISHED", "ESTABLISHED"),
@@ -183,7 +184,7 @@ fn constant(name: &str) -> Option<Value> {
     state.or(number).or_else(|| is_state.then(|| Value::Text(name.to_owned())))
 }
 
-/// A token of the Python subset.
+/// A token of the subset of Python that scripts may use.
 #[derive(Debug, Clone, PartialEq)]
 enum Token {
     Number(f64),
@@ -206,7 +207,7 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// Operators and brackets, the longer ones first.
+/// Operators and brackets; longer ones come first, so that they are matched first.
 const OPERATOR_SIGNS: [&str; 31] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+=", "-=", "+", "-", "*", "/", "%", "&", "|", "^", "~",
     "<", ">", "=", "(", ")", ",", ":", ".", "[", "]", "{", "}",
@@ -267,7 +268,7 @@ fn literal(word: &str) -> Result<f64, String> {
     value.ok_or_else(|| format!("{word:?} is not a supported Python number"))
 }
 
-/// Returns the name at the beginning of the text; names of states contain hyphens, as in `SYN-SENT`.
+/// Returns the name at the beginning of the text. Names of TCP states contain hyphens, as in `SYN-SENT`.
 fn name(text: &str) -> &str {
     let bytes = text.as_bytes();
     let is_upper = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
@@ -291,7 +292,7 @@ struct Parser<'t> {
     nested: usize,
 }
 
-/// Binary operators by increasing precedence.
+/// Binary operators, grouped by precedence, the lowest first.
 const OPERATOR_LEVELS: [&[&str]; 6] =
     [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
 
@@ -304,7 +305,7 @@ impl<'t> Parser<'t> {
         self.tokens
     }
 
-    /// Parses an expression that must end at the end of the text.
+    /// Parses an expression that extends to the end of the text.
     fn parse_whole(mut self) -> Result<Value, String> {
         let value = self.expression()?;
         self.tokens.first().map_or(Ok(value), |token| Err(format!("unexpected {token} after the expression")))
@@ -359,7 +360,7 @@ impl<'t> Parser<'t> {
         Ok(if is_negation { Value::from(value.is_true() != negated) } else { value })
     }
 
-    /// Evaluates `a <= b <= c`, which is true if both comparisons are.
+    /// Evaluates a comparison. A chain such as `a <= b <= c` is true if both comparisons are.
     fn comparison(&mut self) -> Result<Value, String> {
         let mut left = self.operation(0)?;
         let mut holds = None;
@@ -422,7 +423,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Parses a call after its opening bracket.
+    /// Parses a function call, starting after its opening bracket.
     fn function(&mut self, name: &str) -> Result<Value, String> {
         let mut values = vec![self.expression()?.number()?];
         while self.take_sign(&[","]).is_some() {

@@ -12,7 +12,7 @@ use crate::sysctl::Setting;
 use crate::tokens::{Tokens, number};
 use crate::{PlayError, PlayRules, shell};
 
-/// What is done in a step.
+/// The action of a step.
 #[derive(Debug, Clone)]
 pub(crate) enum Action {
     /// The application makes a system call.
@@ -21,9 +21,9 @@ pub(crate) enum Action {
     Inbound(String),
     /// The endpoint must send this packet.
     Outbound(String),
-    /// The endpoint must send nothing until this time.
+    /// The endpoint must send nothing until the time of the step.
     Silence,
-    /// Python code: `%{ assert name == value }%`.
+    /// Python code of the script, such as `%{ assert name == value }%`.
     Code(String),
     /// A shell command that changes settings: `` `sysctl ...` ``.
     Configure(Vec<Setting>),
@@ -32,7 +32,7 @@ pub(crate) enum Action {
 /// A step of a script: an action and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
-    /// The line of the script.
+    /// Line number of the step in the script.
     pub(crate) line: usize,
     pub(crate) time: StepTime,
     pub(crate) action: Action,
@@ -41,21 +41,22 @@ pub(crate) struct Step {
 /// A script whose lines have been parsed.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
-    /// The stacks that the script names; empty if it names none.
+    /// The stacks that the script names for playing it; empty if it names none.
     stacks: Vec<String>,
-    /// Options that override the stack's values, as in a specification: `sack=false`.
+    /// Transport options that override those of the stack, such as `sack=false`.
     options: Vec<String>,
-    /// The largest deviation of a step's time.
+    /// Maximum deviation of a step's time from the script.
     pub(crate) tolerance: Duration,
-    /// One tick of the timestamp clock, if timestamps are to be checked.
+    /// Length of one tick of the timestamp clock; `None` if timestamps are not checked.
     pub(crate) timestamp_tick: Option<Duration>,
-    /// Whether an outbound packet in the script is exactly one packet, never several consecutive segments.
+    /// Whether each outbound packet in the script describes exactly one packet, never several consecutive
+    /// segments.
     pub(crate) strict_segments: bool,
     pub(crate) steps: Vec<Step>,
 }
 
 impl Script {
-    /// Parses `text`; paths of command files are relative to `folder` or to a folder above it.
+    /// Parses a script. Paths of command files are relative to `folder` or to a folder above it.
     pub(crate) fn parse(text: &str, folder: Option<&Path>, rules: &PlayRules) -> Result<Self, PlayError> {
         let mut script = Self {
             stacks: Vec::new(),
@@ -76,7 +77,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Returns the stacks that play the script.
+    /// Returns the stacks with which to play the script.
     pub(crate) fn stacks(&self, rules: &PlayRules) -> Vec<String> {
         match &rules.stack {
             Some(stack) => vec![stack.clone()],
@@ -88,7 +89,8 @@ impl Script {
         }
     }
 
-    /// Returns the specification of `protocol` with `stack` and the script's options, which `settings` override.
+    /// Returns a transport specification: `protocol` with `stack` and the script's options; `settings` override
+    /// both.
     pub(crate) fn specification(&self, protocol: &str, stack: &str, settings: &[Setting]) -> String {
         let mut options: Vec<String> = self.options.clone();
         for Setting { option, value, .. } in settings.iter().filter(|setting| setting.protocol == protocol) {
@@ -98,8 +100,8 @@ impl Script {
         options.iter().fold(format!("{protocol}:stack={stack}"), |all, option| all + "," + option)
     }
 
-    /// Returns the default settings of a program's sockets that a stack does not set: Nagle's algorithm, and
-    /// 10 streams each way if the peer accepts them (Linux: SCTP_DEFAULT_OUTSTREAMS).
+    /// Returns the defaults of a program's sockets that are not part of a stack: Nagle's algorithm, and 10 streams
+    /// each way if the peer accepts them (Linux: SCTP_DEFAULT_OUTSTREAMS).
     pub(crate) fn defaults(&self) -> Vec<Setting> {
         let defaults = [("tcp", "nagle", "on"), ("sctp", "nagle", "on"), ("sctp", "streams", "10")];
         let is_open = |name: &str| !self.options.iter().any(|option| option.split('=').next() == Some(name));
@@ -109,8 +111,8 @@ impl Script {
             .collect()
     }
 
-    /// Parses an option: `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, another option of packetdrill, or an option of a
-    /// specification such as `--sack=false`.
+    /// Parses an option of a script: `--stack=rfc,linux-6.12`, `--tolerance_usecs=4000`, another option of
+    /// packetdrill, or a transport option such as `--sack=false`.
     fn parse_option(&mut self, word: &str) -> Result<(), String> {
         let option = word
             .strip_prefix("--")
@@ -138,7 +140,7 @@ impl Script {
     }
 }
 
-/// Parses a duration in µs, at most an hour.
+/// Parses a duration in µs of at most one hour.
 fn parse_micros(word: &str, span: &str) -> Result<Duration, String> {
     const MAX_MICROSECONDS: u64 = 3_600_000_000;
     match number(word, span)? {

@@ -27,20 +27,23 @@ use item::Item;
 const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
 
-/// An SCTP endpoint, and the mapping of a script's tags and TSNs to those on the wire.
+/// An SCTP endpoint, and the mapping between the tags and TSNs of the script and those on the wire.
 pub(crate) struct Sctp {
     endpoint: Endpoint,
     config: Config,
-    /// Our tags: the script's value and the value on the wire, the latest last.
+    /// The endpoint's verification tags, each as the script's value and the value on the wire, in the order in
+    /// which they were learned.
     tags: Vec<(u32, u32)>,
-    /// The verification tags of the current association: ours and the peer's.
+    /// The verification tags of the current association: the endpoint's and the peer's.
     association: Option<(u32, u32)>,
-    /// Our TSNs on the wire minus those of the script; `next_shift` is that of the last INIT ACK and applies after its cookie has returned.
+    /// The endpoint's TSNs on the wire minus those of the script. `next_shift` is the value from the last INIT
+    /// ACK, which applies once the cookie has been returned.
     shift: Option<u32>,
     next_shift: Option<u32>,
-    /// The initiate tag that the peer chose last.
+    /// The last initiate tag that the peer (the script) has chosen.
     peer_tag: u32,
-    /// The tag of the last inbound packet, which the reply to an out-of-the-blue packet reflects. RFC 9260 section 8.4.
+    /// The tag of the last inbound packet. The reply to an out-of-the-blue packet reflects it. RFC 9260 section
+    /// 8.4.
     last_tag: u32,
     peer_values: PeerValues,
     listens: bool,
@@ -53,12 +56,12 @@ pub(crate) struct Sctp {
 struct Fragment {
     flags: DataFlags,
     stream: u16,
-    /// SSN or MID.
+    /// SSN or MID of the fragment.
     number: u32,
     payload: bytes::Bytes,
 }
 
-/// The variables of an endpoint.
+/// Names of the variables of an SCTP endpoint that a script can use.
 pub(crate) const VARIABLES: [&str; 8] = [
     "sstat_state",
     "sstat_outstrms",
@@ -83,10 +86,10 @@ pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
 
 const NO_CHUNKS: &str = "the packet has no chunks; write \"sctp: CHUNK[...]\"";
 
-/// A packet in the syntax of scripts.
+/// An SCTP packet in the syntax of scripts.
 struct Line {
     tag: Option<u32>,
-    /// Whether the packet has a checksum of zero.
+    /// Whether the packet has a checksum of zero (RFC 9653).
     zero_checksum: bool,
     chunks: Vec<Item>,
 }
@@ -134,7 +137,7 @@ impl Sctp {
         }
     }
 
-    /// Translates our TSNs in an inbound chunk from the script's values to those on the wire.
+    /// Translates the endpoint's TSNs in an inbound chunk from the script's values to those on the wire.
     fn translate(&self, chunk: &mut Chunk) {
         let shift = self.shift.unwrap_or(0);
         match chunk {
@@ -154,7 +157,7 @@ impl Sctp {
         }
     }
 
-    /// Stores received fragments, to recognise them when their message is delivered.
+    /// Stores a received fragment, so that it can be recognised when its message is delivered.
     fn note_fragment(&mut self, chunk: &Chunk) {
         let (tsn, fragment) = match chunk {
             Chunk::Data(data) => {
@@ -170,9 +173,9 @@ impl Sctp {
         self.fragments.insert(tsn.0, fragment);
     }
 
-    /// Checks that a delivered message consists of received fragments, from a first to a last one; returns the TSN and
-    /// the first fragment. `None` if the octets do not identify the fragments, because a script gives the octets or a
-    /// fragment has fewer than 4.
+    /// Checks that a delivered message consists of received fragments, from a first to a last one. Returns the TSN
+    /// and the first fragment, or `None` if the octets do not identify the fragments, because the script gives the
+    /// octets or a fragment has fewer than 4.
     fn fragments_of(&self, stream: u16, mut payload: &[u8]) -> Result<Option<(u32, &Fragment)>, String> {
         let mut first = None;
         while let Some(octets) = payload.first_chunk() {
@@ -194,7 +197,7 @@ impl Sctp {
         Ok(first.filter(|_| payload.is_empty()))
     }
 
-    /// Returns an outbound chunk with the script's numbers.
+    /// Translates an outbound chunk to the tags and TSNs of the script.
     fn outbound_item(&self, chunk: &Chunk) -> Item {
         let ours = |tsn: Tsn| Tsn(tsn.0.wrapping_sub(self.shift.unwrap_or(0)));
         let mut chunk = chunk.clone();
@@ -223,17 +226,18 @@ impl Sctp {
         chunk::to_item(&chunk)
     }
 
-    /// Returns the script's value of a tag on the wire.
+    /// Returns the script's value of a tag that is on the wire.
     fn named(&self, tag: u32) -> u32 {
         self.tags.iter().find(|(_, ours)| *ours == tag).map_or(tag, |(name, _)| *name)
     }
 
-    /// Returns the tag on the wire of a script's value.
+    /// Returns the tag on the wire for a tag in the script.
     fn tag(&self, name: u32) -> u32 {
         self.tags.iter().find(|(known, _)| *known == name).map_or(name, |(_, ours)| *ours)
     }
 
-    /// Learns the mapping of tag and TSN from our INIT or INIT ACK and the values that the script expects.
+    /// Learns the mapping of tag and TSN from the endpoint's INIT or INIT ACK and the values that the script
+    /// expects there.
     fn learn(&mut self, chunk: &Chunk, expected: Option<&Item>) -> Result<(), String> {
         match chunk {
             Chunk::Init(init) | Chunk::InitAck(init) => self.learn_init(init, expected)?,
@@ -268,7 +272,7 @@ impl Sctp {
         format!("sctp(tag={}{zero_checksum}): {}", self.named(packet.verification_tag), chunks.join("; "))
     }
 
-    /// Returns the default verification tag of an outbound packet.
+    /// Returns the verification tag that an outbound packet has unless the script gives another.
     fn usual_tag(&self, packet: &SctpPacket) -> u32 {
         let association = self.association.map_or(self.peer_tag, |(_, peer)| peer);
         match packet.chunks[0] {

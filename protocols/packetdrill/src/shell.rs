@@ -8,10 +8,11 @@ use crate::sysctl::{self, Setting};
 
 /// Maximum nesting of command files.
 const MAX_NESTED: usize = 4;
-/// Maximum size of a file of commands.
+/// Maximum size of a command file in octets.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Returns the settings of the commands in `text`; command files are relative to the script's `folder`.
+/// Returns the settings that the commands in `text` make. Paths of command files are relative to the script's
+/// `folder`.
 pub(crate) fn parse_settings(text: &str, folder: Option<&Path>) -> Result<Vec<Setting>, String> {
     let mut settings = Vec::new();
     run(text, folder, 0, &mut settings)?;
@@ -36,7 +37,7 @@ fn unknown(command: &str) -> String {
     format!("the command `{begin}` is not supported; use sysctl, set_sysctls.py or a file of such commands")
 }
 
-/// Parses a single command; `Err(None)` means that the command is unknown.
+/// Parses a single command; `Err(None)` means that this command is unknown.
 fn parse_simple_command(
     words: &[String],
     folder: Option<&Path>,
@@ -63,7 +64,7 @@ fn parse_simple_command(
     }
 }
 
-/// Parses `name=value` and `name value` after any flags.
+/// Parses the arguments of `sysctl`: `name=value` or `name value`, after any flags.
 fn parse_assignment(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(), String> {
     let arguments = arguments
         .iter()
@@ -82,7 +83,7 @@ fn parse_assignment(arguments: &[&str], settings: &mut Vec<Setting>) -> Result<(
     Ok(())
 }
 
-/// Reads the commands of a file whose path is relative to the script.
+/// Reads the commands in a file, whose path is relative to the script.
 fn read_file(
     path: &str,
     folder: Option<&Path>,
@@ -107,7 +108,7 @@ fn read_file(
     run(&text, Some(folder), nested + 1, settings)
 }
 
-/// Splits a command into words: quotes keep spaces, `$((…))` is a number.
+/// Splits a command into words. Quotes protect spaces, and `$((…))` is evaluated to a number.
 fn split_words(command: &str) -> Result<Vec<String>, String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut rest = command;

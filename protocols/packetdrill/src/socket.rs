@@ -12,59 +12,59 @@ use crate::player::{Player, StepError, format_seconds, format_time_range, unexpe
 use crate::protocol::{self, ArrivedMessage, MAX_OCTETS};
 use crate::tokens::{integer, number, split};
 
-/// Constants of Linux. include/uapi/asm-generic/fcntl.h.
+/// Constant of Linux' include/uapi/asm-generic/fcntl.h.
 const O_RDWR: usize = 0o2;
 const O_NONBLOCK: usize = 0o4000;
 
-/// The state of the socket as the application sees it.
+/// The state of the script's socket as the application sees it.
 pub(crate) struct Socket {
     /// Name of the protocol: `tcp` or `sctp`.
     pub(crate) protocol: &'static str,
-    /// The file descriptors of the listening and of the connected socket.
+    /// The file descriptor of the listening socket; `None` if the script has none.
     listener: Option<i64>,
     connection: Option<i64>,
     /// Whether calls block; otherwise the socket is non-blocking.
     is_blocking: bool,
     pub(crate) connected: bool,
     pub(crate) peer_closed: bool,
-    /// Whether the connection was closed in an orderly way.
+    /// Whether the connection was closed without a reset.
     pub(crate) closed: bool,
-    /// Whether the connection failed; `error` is returned by the next call.
+    /// Whether the connection failed. The next call then returns `error`.
     pub(crate) failed: bool,
     pub(crate) error: Option<&'static str>,
-    /// Whether shutdown() has closed a direction.
+    /// Whether shutdown() has closed the direction for writing.
     shut_for_writing: bool,
     shut_for_reading: bool,
     /// Whether the last re-configuration was refused or failed.
     pub(crate) reconfiguration_refused: bool,
     /// Whether close() resets the connection: `SO_LINGER` with a time of 0.
     abortive: bool,
-    /// Received octets that read() has not taken.
+    /// Received octets that the application has not read.
     pub(crate) unread: VecDeque<u8>,
-    /// Received messages that read() has not taken.
+    /// Received messages that the application has not read.
     pub(crate) messages: VecDeque<ArrivedMessage>,
     read: usize,
-    /// Octets that the script has written so far.
+    /// Number of octets that the script has written so far.
     written: usize,
 }
 
 /// A call that has not returned yet.
 pub(crate) struct BlockedCall<'a> {
     pub(crate) call: &'a Call,
-    /// The line of the call in the script.
+    /// Line number of the call in the script.
     pub(crate) line: usize,
-    /// When the call starts.
+    /// The time at which the call starts.
     first: Time,
-    /// When the call must return.
+    /// The time by which the call must return.
     last: Time,
-    /// Octets that a write has passed to the endpoint.
+    /// Number of octets that a write has passed to the endpoint so far.
     octets_done: usize,
 }
 
 /// The outcome of a call.
 enum Answer {
     Returns(Outcome),
-    /// The call blocks, or fails with this error if the socket is non-blocking.
+    /// The call blocks; if the socket is non-blocking, the call fails with this error.
     Blocks(&'static str),
 }
 
@@ -116,7 +116,8 @@ impl Socket {
 }
 
 impl<'a> Player<'a> {
-    /// Performs a call. With `range` the call may block, and must return at the end of that time range.
+    /// Performs a call of the script. With `range` the call may block, and must return at the end of that time
+    /// range.
     pub(crate) fn call(
         &mut self,
         call: &'a Call,
@@ -172,7 +173,8 @@ impl<'a> Player<'a> {
         if call.name == "connect" { Ok((self.connected(), 0)) } else { self.answer(call, done) }
     }
 
-    /// Performs a call; returns its outcome and the total octets that a write has passed to the endpoint, `done` of them before.
+    /// Performs a call. Returns its outcome, and the total number of octets that a write has passed to the
+    /// endpoint, including the `done` octets of earlier attempts.
     fn answer(&mut self, call: &Call, done: usize) -> Result<(Answer, usize), StepError> {
         let answer = match call.name.as_str() {
             "socket" => self.make_socket(call)?,
@@ -207,7 +209,7 @@ impl<'a> Player<'a> {
         let name = protocol::protocol_name(call.argument(2)?)?;
         let kind = call.argument(1)?;
         if !kind.starts_with("SOCK_STREAM") {
-            return Err(format!("socket() asks for {kind}; write SOCK_STREAM").into());
+            return Err(format!("socket() requests {kind}; write SOCK_STREAM").into());
         }
         self.open(name)?;
         self.socket.is_blocking &= !kind.contains("SOCK_NONBLOCK");
@@ -244,7 +246,7 @@ impl<'a> Player<'a> {
         Ok(Answer::Returns(Outcome { value: call.result.value.unwrap_or(4), error: String::new() }))
     }
 
-    /// Performs fcntl(), which sets whether calls block.
+    /// Performs fcntl(), which sets whether the socket blocks.
     fn fcntl(&mut self, call: &Call) -> Result<Answer, StepError> {
         match call.argument(1)? {
             "F_GETFL" => Ok(Answer::value(O_RDWR | if self.socket.is_blocking { 0 } else { O_NONBLOCK })),
@@ -272,12 +274,12 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Lets the endpoint act after a change of options has made an action due.
+    /// Lets the endpoint act at once on changed options.
     fn input_nothing(&mut self) -> Result<(), StepError> {
         self.input(Input::Command(Command::Read(false)))
     }
 
-    /// Performs getsockopt(): `SO_ERROR` returns and clears the connection's error, 0 without an error.
+    /// Performs getsockopt(). `SO_ERROR` returns and clears the connection's error; it is 0 without an error.
     fn get_option(&mut self, call: &Call) -> Result<Answer, StepError> {
         let expected = call.argument(3)?.trim_matches(['[', ']']).trim();
         let got = match call.argument(2)? {
@@ -343,8 +345,8 @@ impl<'a> Player<'a> {
         Ok(Answer::value(0))
     }
 
-    /// Closes the listening socket: a connection that was not accepted is reset. Linux: net/ipv4/inet_connection_sock.c
-    /// inet_csk_listen_stop.
+    /// Closes the listening socket, and resets a connection that was not accepted. Linux:
+    /// net/ipv4/inet_connection_sock.c inet_csk_listen_stop.
     fn close_listener(&mut self) -> Result<Answer, StepError> {
         self.socket.listener = None;
         if self.socket.connection.is_none() {
@@ -396,7 +398,7 @@ impl<'a> Player<'a> {
         Ok((Answer::value(length), done))
     }
 
-    /// Performs a read: the endpoint delivers all data that it has.
+    /// Performs a read, after the endpoint has delivered all data that it has received.
     fn read(&mut self, call: &Call) -> Result<Answer, StepError> {
         let (max, flags) = (read_size(call)?, call.flags(if call.name == "recvmsg" { 2 } else { 3 }));
         let peeks = call.name == "recv" && flags.contains(&"MSG_PEEK");
@@ -443,7 +445,7 @@ impl<'a> Player<'a> {
         Ok(if ended { Answer::value(0) } else { Answer::Blocks("EAGAIN") })
     }
 
-    /// Reads one message, or the part that fits into the buffer.
+    /// Reads one message; if it does not fit into the buffer, reads the part that fits.
     fn read_message(&mut self, call: &Call, max: usize) -> Result<Answer, StepError> {
         let Some(message) = self.socket.messages.pop_front() else { return Ok(Answer::Blocks("EAGAIN")) };
         let length = max.min(message.length);
@@ -466,12 +468,12 @@ fn compare(call: &Call, got: &Outcome) -> Result<(), StepError> {
     if call.result.admits(got) { Ok(()) } else { Err(unexpected_result(call, got)) }
 }
 
-/// Returns the file descriptor of a call.
+/// Returns the file descriptor in the first argument of a call.
 fn descriptor(call: &Call) -> Result<i64, String> {
     number(&format!("the descriptor of {}()", call.name), call.argument(0)?)
 }
 
-/// The parameters with which a message is sent.
+/// The parameters of a call that sends an SCTP message.
 #[derive(Debug, Clone, Copy, Default)]
 struct SendParameters {
     stream: u16,
@@ -487,7 +489,8 @@ impl SendParameters {
     }
 }
 
-/// Returns the number of octets that `write(3, ..., 1000)`, `send(3, ..., 1000, 0)` and their vector forms send.
+/// Returns the number of octets that `write(3, ..., 1000)`, `send(3, ..., 1000, 0)` and their vector variants
+/// send.
 fn written(call: &Call) -> Result<usize, String> {
     let (length, flags) = match call.name.as_str() {
         "sendmsg" => (message_size(call.argument(1)?)?, call.flags(2)),
@@ -545,8 +548,8 @@ fn vector(text: &str) -> Result<usize, String> {
     Ok(lengths.ok_or_else(form)?.into_iter().sum())
 }
 
-/// Parses `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)`. Its arguments are descriptor, data, length, address,
-/// address length, PPID, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
+/// Parses `sctp_sendmsg(3, ..., 1000, ..., ..., htonl(0), SCTP_UNORDERED, 1, 0, 0)`. Its arguments are descriptor,
+/// data, length, address, address length, PPID, flags, stream, lifetime in ms and context. RFC 6458 section 9.12.
 fn sctp_message(call: &Call) -> Result<SendParameters, String> {
     let ppid = integer(call.argument(5)?).and_then(|ppid| u32::try_from(ppid).ok());
     let ppid =
@@ -613,7 +616,8 @@ fn sendv_message(call: &Call) -> Result<SendParameters, String> {
     Ok(parameters)
 }
 
-/// Compares `{sinfo_stream=1, sinfo_ssn=0, ...}` with the received message. RFC 6458 section 5.3.2.
+/// Compares the attributes in `{sinfo_stream=1, sinfo_ssn=0, ...}` with those of the received message. RFC 6458
+/// section 5.3.2.
 fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
     if info == "..." || info == "NULL" {
         return Ok(());
@@ -652,7 +656,7 @@ fn check_info(info: &str, message: &ArrivedMessage) -> Result<(), StepError> {
     Ok(())
 }
 
-/// Returns the errno that a program sees after a connection has failed for this reason.
+/// Returns the errno that a program gets after its connection has failed for this reason.
 pub(crate) const fn errno(reason: Failure) -> &'static str {
     match reason {
         Failure::Refused => "ECONNREFUSED",

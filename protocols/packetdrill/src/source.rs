@@ -2,15 +2,15 @@
 
 use crate::PlayError;
 
-/// An option, a step or a command block, with the line at which it begins.
+/// A statement of a script: an option, a step or a command block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Statement {
-    /// The line on which the statement begins.
+    /// Line number at which the statement begins.
     pub(crate) line: usize,
     pub(crate) text: String,
 }
 
-/// The construct that is open at the end of a line.
+/// The construct that continues beyond the end of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum OpenConstruct {
     #[default]
@@ -25,12 +25,12 @@ enum OpenConstruct {
 #[derive(Debug, Default)]
 struct Scanner {
     inside: OpenConstruct,
-    /// The number of open brackets.
+    /// Number of brackets that are open.
     depth: usize,
 }
 
 impl Scanner {
-    /// Returns a line without its comments.
+    /// Returns a line of the script without its comments.
     fn scan<'t>(&mut self, mut rest: &'t str) -> String {
         let mut text = String::new();
         let mut copy = |rest: &mut &'t str, octets: usize| {
@@ -76,13 +76,14 @@ impl Scanner {
         self.inside != OpenConstruct::Nothing || self.depth > 0
     }
 
-    /// Returns whether the next line is within a code block of another language.
+    /// Returns whether the next line is within a code block (shell commands or Python).
     fn is_in_code(&self) -> bool {
         matches!(self.inside, OpenConstruct::Python | OpenConstruct::Backticks)
     }
 }
 
-/// Splits `text` into statements. The text after `#ifdef NAME` counts if NAME is one of `defines`.
+/// Splits a script into statements. Lines between `#ifdef NAME` and `#endif` count only if `defines` contains
+/// NAME.
 pub(crate) fn split_statements(text: &str, defines: &[String]) -> Result<Vec<Statement>, PlayError> {
     let mut statements: Vec<Statement> = Vec::new();
     let mut scanner = Scanner::default();
@@ -123,7 +124,7 @@ pub(crate) fn split_statements(text: &str, defines: &[String]) -> Result<Vec<Sta
     }
 }
 
-/// Applies #ifdef or #endif to the condition; any other line that begins with `#` is a comment.
+/// Handles #ifdef and #endif; any other line that begins with `#` is a comment.
 fn apply_directive(
     line: &str,
     number: usize,
@@ -149,8 +150,8 @@ fn apply_directive(
     Err(PlayError::new(problem).at_line(number))
 }
 
-/// Returns whether the line `next` continues the statement `text`: a statement cannot end like `text`, or cannot begin
-/// like `next`.
+/// Returns whether the line `next` continues the statement `text`: either a statement cannot end like `text`, or
+/// it cannot begin like `next`.
 fn continues(text: &str, next: &str) -> bool {
     let is_step = !text.starts_with("--");
     let lacks_end = text.ends_with([',', '=', '|', ';']);

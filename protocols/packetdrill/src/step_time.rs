@@ -4,18 +4,18 @@ use hol_base::{Duration, Time};
 
 use crate::tokens::number;
 
-/// When a step of the script is performed.
+/// The time at which a step of a script takes place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepTime {
-    /// Time since the start of the script.
+    /// This long after the start of the script.
     At(Duration),
-    /// Time since the previous step.
+    /// This long after the previous step.
     After(Duration),
-    /// Between these times after the previous step.
+    /// Between these two times after the previous step.
     Within(Duration, Duration),
-    /// Between these times after the start of the script.
+    /// Between these two times after the start of the script.
     Between(Duration, Duration),
-    /// At any time.
+    /// The step may take place at any time.
     Whenever,
 }
 
@@ -23,7 +23,7 @@ pub(crate) enum StepTime {
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 impl StepTime {
-    /// Parses the first word of a step.
+    /// Parses the time of a step, which is its first word.
     pub(crate) fn parse(word: &str) -> Result<Self, String> {
         if word == "*" {
             return Ok(Self::Whenever);
@@ -39,12 +39,13 @@ impl StepTime {
         Ok(if word.starts_with('+') { Self::After(span) } else { Self::At(span) })
     }
 
-    /// Returns whether the time is a range.
+    /// Returns whether the time of the step is a range.
     pub(crate) fn is_range(self) -> bool {
         matches!(self, Self::Within(..) | Self::Between(..))
     }
 
-    /// Returns the earliest and the latest time; `before` is the time of the previous step.
+    /// Returns the earliest and the latest time of the step; `before` is the time of the previous
+    /// step.
     pub(crate) fn bounds(self, before: Time) -> (Time, Time) {
         match self {
             Self::At(span) => (Time::ZERO + span, Time::ZERO + span),

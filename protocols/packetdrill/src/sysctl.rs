@@ -5,7 +5,7 @@
 
 use crate::tokens::number;
 
-/// An option of a specification, as in `sack=false`.
+/// A transport option with its value, such as `sack=false`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting {
     /// Name of the protocol: `tcp` or `sctp`.
@@ -14,12 +14,12 @@ pub(crate) struct Setting {
     pub(crate) value: String,
 }
 
-/// How the value of a sysctl is converted to that of an option.
+/// How the value of a sysctl is converted to the value of a transport option.
 #[derive(Debug, Clone, Copy)]
 enum Form {
-    /// 0 is false, anything else true.
+    /// 0 means false, any other value true.
     Switch,
-    /// 0 is true, anything else false.
+    /// 0 means true, any other value false.
     InverseSwitch,
     Number,
     Milliseconds,
@@ -28,7 +28,8 @@ enum Form {
     Name,
 }
 
-/// Sysctls that correspond to one option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD: sctp_sysctl.c.
+/// Sysctls that correspond to one transport option. Linux: net/ipv4/sysctl_net_ipv4.c, net/sctp/sysctl.c; FreeBSD:
+/// sctp_sysctl.c.
 const MAPPED_SYSCTLS: &[(&str, &str, Form)] = &[
     ("net.ipv4.tcp_sack", "sack", Form::Switch),
     ("net.ipv4.tcp_dsack", "dsack", Form::Switch),
@@ -74,7 +75,8 @@ const MAPPED_SYSCTLS: &[(&str, &str, Form)] = &[
     ("net.inet.sctp.rto_max", "rto_max", Form::Milliseconds),
 ];
 
-/// Sysctls without an option, and the values that match our endpoints' behaviour; an empty list accepts any value.
+/// Sysctls without a transport option, with the values that describe how the endpoints behave; an empty list
+/// accepts any value.
 const FIXED_SYSCTLS: &[(&str, &[&str])] = &[
     ("net.ipv4.tcp_fack", &["0"]),
     ("net.ipv4.tcp_tso_win_divisor", &["3"]),
@@ -116,7 +118,7 @@ const FIXED_SYSCTLS: &[(&str, &[&str])] = &[
     ("net.inet.sctp.nr_sack_on_off", &["0"]),
 ];
 
-/// Returns the settings that correspond to `name` set to `value`.
+/// Returns the transport options for a sysctl `name` that is set to `value`.
 pub(crate) fn parse(name: &str, value: &str) -> Result<Vec<Setting>, String> {
     let name = name.trim_start_matches("/proc/sys/").replace('/', ".");
     let value = value.trim().trim_matches(['"', '\'']).trim();
@@ -170,9 +172,8 @@ impl Form {
     }
 }
 
-/// Parses the values of Linux and FreeBSD: 0 never, 1 always, 2 if the peer requests it. Linux also has 3
-/// (accurate ECN always), 4 (accurate ECN if the peer requests it and classic ECN always) and 5 (accurate ECN
-/// if the peer requests it).
+/// Parses the sysctl for ECN. Linux and FreeBSD: 0 never, 1 always, 2 if the peer requests it. Only Linux: 3
+/// AccECN always, 4 AccECN if the peer requests it and classic ECN always, 5 AccECN if the peer requests it.
 fn parse_ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let (offers, agrees, counts, counts_if_offered) = match value {
         "0" => (false, false, false, false),
@@ -192,8 +193,8 @@ fn parse_ecn(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     Ok(options.map(|(option, is_on)| (option, is_on.to_string())).into())
 }
 
-/// Parses `net.ipv4.tcp_ecn_option`: 0 never sends the AccECN option, 2 sends it; refuses 1 (sends it only sometimes) and 3 (is more
-/// persistent).
+/// Parses `net.ipv4.tcp_ecn_option`: 0 never sends the AccECN option, 2 sends it. Refuses 1 (sends it only
+/// sometimes) and 3 (sends it more persistently).
 fn ecn_option(name: &str, value: &str) -> Result<Vec<(&'static str, String)>, String> {
     match value {
         "0" => Ok(vec![("accurate_ecn_option", false.to_string())]),
@@ -202,15 +203,15 @@ fn ecn_option(name: &str, value: &str) -> Result<Vec<(&'static str, String)>, St
     }
 }
 
-/// Parses the minimum, default and maximum of a buffer, in octets.
+/// Parses the minimum, default and maximum size of a buffer, in octets.
 fn parse_three_numbers(name: &str, value: &str) -> Result<[u64; 3], String> {
     let counts: Vec<u64> =
         value.split_whitespace().map(|count| number(name, count)).collect::<Result<_, _>>()?;
     counts.try_into().map_err(|_| format!("{name} is {value:?}; write three numbers"))
 }
 
-/// Parses the default and the maximum, from which the window scale follows. Linux: net/ipv4/tcp_output.c
-/// tcp_select_initial_window.
+/// Parses the default and maximum size of the receive buffer, which determine the window scale. Linux:
+/// net/ipv4/tcp_output.c tcp_select_initial_window.
 fn receive_buffer(value: &str) -> Result<Vec<(&'static str, String)>, String> {
     let [_, default, max] = parse_three_numbers("net.ipv4.tcp_rmem", value)?;
     let scale = max.max(1).ilog2().saturating_sub(15).min(14);

@@ -18,27 +18,29 @@ use crate::tokens::{Tokens, number};
 
 const LOCAL_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 1), 1000);
 const PEER_END: (Address, u16) = (hol_wire::ipv4(10, 0, 0, 2), 80);
-/// The sequence number of the peer's SYN; close to the maximum, so that the sequence numbers of its data wrap around.
+/// Sequence number of the peer's SYN. It is close to the maximum, so that the sequence numbers of the peer's data
+/// wrap around.
 const PEER_START: SeqNum = SeqNum(u32::MAX - 99);
 
-/// A TCP endpoint, and the mapping of a script's numbers to those on the wire.
+/// A TCP endpoint, and the mapping between the numbers of the script and those on the wire.
 pub(crate) struct Tcp {
     endpoint: Endpoint,
     config: Config,
-    /// The sequence number of our SYN.
+    /// Sequence number of the endpoint's SYN; `None` before it was sent.
     our_syn: Option<SeqNum>,
-    /// Our timestamp clock at the script's value 0.
+    /// Value of the endpoint's timestamp clock that the script calls 0.
     clock: Option<u32>,
-    /// Our timestamps on the wire, by the value that the script expects for them; their difference may vary.
+    /// The endpoint's timestamps on the wire, by the value that the script expects for them. The difference
+    /// between the two may vary.
     stamps: BTreeMap<u32, u32>,
-    /// The largest deviation of a timestamp from the script; `None`: it is not checked.
+    /// Maximum deviation of a timestamp from the script; `None` disables the check.
     stamp_tolerance: Option<u32>,
 }
 
 /// Maximum number of octets of payload in an IP packet.
 const MAX_PAYLOAD: usize = 65_535 - 40;
 
-/// The variables of an endpoint.
+/// Names of the variables of a TCP endpoint that a script can use.
 pub(crate) const VARIABLES: [&str; 17] = [
     "tcpi_state",
     "tcpi_snd_cwnd",
@@ -80,7 +82,7 @@ pub(crate) fn check(line: &str, is_inbound: bool) -> Result<(), String> {
 const NO_WINDOW: &str = "an inbound segment needs a window; write \"win N\"";
 const NO_OPTIONS: &str = "an inbound segment needs its options; write them instead of \"...\"";
 
-/// A segment in the syntax of scripts; missing fields match anything.
+/// A segment in the syntax of scripts. Fields that are missing match any value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
     flags: Flags,
@@ -120,7 +122,7 @@ impl Line {
     }
 }
 
-/// Parses flags; a digit is the value of the ACE field. RFC 9768 section 3.2.2.
+/// Parses the flags of a segment; a digit is the value of the ACE field. RFC 9768 section 3.2.2.
 fn flags(word: &str) -> Result<Flags, String> {
     word.chars().try_fold(Flags::default(), |flags, letter| {
         Ok(flags
@@ -144,7 +146,7 @@ fn flags(word: &str) -> Result<Flags, String> {
     })
 }
 
-/// Parses `1:1001(1000)`; returns the first sequence number and the length.
+/// Parses a sequence range such as `1:1001(1000)`; returns the first sequence number and the length.
 fn range(word: &str) -> Result<(u32, usize), String> {
     let form = || {
         format!("{word:?} is not a range of sequence numbers; write first:end(length), as in 1:1001(1000)")
@@ -162,7 +164,7 @@ fn range(word: &str) -> Result<(u32, usize), String> {
     Ok((first, length))
 }
 
-/// Parses the options between `<` and `>`, in any order; `...` matches any options.
+/// Parses the TCP options between `<` and `>`, in any order; `...` matches any options.
 fn options(list: &str) -> Result<Option<Options>, String> {
     if list == "..." {
         return Ok(None);
@@ -247,7 +249,7 @@ impl Tcp {
         (first..first + line.length).map(|offset| self.octet(ours, offset)).collect()
     }
 
-    /// Returns an outbound segment with the script's numbers.
+    /// Translates an outbound segment to the numbers of the script.
     fn read(&mut self, segment: &Segment) -> Line {
         if segment.flags.contains(Flags::SYN) && self.our_syn.is_none() {
             self.our_syn = Some(segment.seq);
@@ -372,7 +374,7 @@ impl Protocol for Tcp {
         print(&line)
     }
 
-    /// Merges segments like packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the
+    /// Merges segments as in packetdrill's run_packet.c do_outbound_script_packet and aggregate_packets: the
     /// result has the headers of the last one, and the sequence number and CWR of the first one.
     fn merge_packets(
         &mut self,
@@ -437,7 +439,7 @@ impl Protocol for Tcp {
     }
 }
 
-/// Returns a variable that Linux counts in segments or stores as a number.
+/// Returns a variable whose value is a number, counted in segments as in Linux.
 fn counted(info: &Info, name: &str) -> Option<u32> {
     Some(match name {
         "tcpi_unacked" => info.unacked,
@@ -455,7 +457,7 @@ fn counted(info: &Info, name: &str) -> Option<u32> {
     })
 }
 
-/// Returns a segment in the syntax of scripts.
+/// Formats a segment in the syntax of scripts.
 fn print(line: &Line) -> String {
     let Line { flags, seq, length, ack, window, options } = line;
     let mut parts = vec![format!("{} {seq}:{}({length})", letters(*flags), seq.wrapping_add(*length as u32))];

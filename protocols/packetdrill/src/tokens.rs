@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A line, or its unparsed rest.
+/// A line of a script, or the part of it that has not been parsed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens<'a>(&'a str);
 
@@ -11,7 +11,7 @@ impl<'a> Tokens<'a> {
         Self(line.trim())
     }
 
-    /// Returns the rest of the line.
+    /// Returns the part of the line that has not been parsed.
     pub(crate) fn rest(self) -> &'a str {
         self.0
     }
@@ -27,7 +27,7 @@ impl<'a> Tokens<'a> {
         word
     }
 
-    /// Removes `prefix` if the text starts with it; returns whether it did.
+    /// Removes `prefix` if the text starts with it; returns whether it does.
     pub(crate) fn take(&mut self, prefix: &str) -> bool {
         let rest = self.0.strip_prefix(prefix);
         self.0 = rest.map_or(self.0, str::trim_start);
@@ -43,7 +43,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Parses `text` as a number; `what` names it in the error.
+/// Parses `text` as a number; the error message calls it `what`.
 pub(crate) fn number<T: FromStr>(what: &str, text: &str) -> Result<T, String> {
     text.trim().parse().map_err(|_| format!("{what} is {text:?}; write a number"))
 }
@@ -59,7 +59,7 @@ pub(crate) fn integer(text: &str) -> Option<i64> {
     }
 }
 
-/// Splits at separators outside of brackets and quotes.
+/// Splits `text` at separators outside of brackets and quotes.
 pub(crate) fn split(text: &str, separator: char) -> Vec<&str> {
     let (mut depth, mut quoted) = (0, false);
     let parts = text.split(|c| {

@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 
 use hol_transport::DeliveryTimes;
 
-/// The received, unread data of one stream.
+/// The data of one stream that have arrived, but that the application has not read.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    /// Offset after the last octet read.
+    /// Offset that follows the last octet read.
     read: u64,
-    /// The received pieces, ascending, without overlaps: the first copy of an octet counts.
+    /// The pieces that have arrived, in ascending order and without overlaps; of an octet that arrived twice, the
+    /// first arrival counts.
     pieces: VecDeque<Piece>,
 }
 
-/// A range of a stream's octets, and when it arrived.
+/// A range of octets of a stream, and when it was sent and arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Piece {
     start: u64,
@@ -41,8 +42,8 @@ impl Arrivals {
         is_known
     }
 
-    /// Handles reading up to `end`; returns when the octets were sent and arrived, or `None` if none of them were
-    /// stored.
+    /// Handles the reading of data up to the offset `end`. Returns when these octets were sent and arrived, or
+    /// `None` if none of them were stored.
     pub(crate) fn read(&mut self, end: u64) -> Option<DeliveryTimes> {
         self.read = self.read.max(end);
         let pieces = self.pieces.partition_point(|piece| piece.start < end);

@@ -18,24 +18,24 @@ use crate::packet_form::{EndpointOutput, PacketForm};
 use crate::socket_address::SocketAddress;
 use crate::{Config, Endpoint, MessageMapping, settings};
 
-/// The packet form of the model world (the simulator): packets are unencrypted.
+/// The packets of the simulator (the model world), which are not encrypted.
 #[derive(Debug)]
 pub struct CleartextPackets {
     local: SocketAddress,
-    /// Whether ECN is used and reported.
+    /// Whether the endpoint uses ECN and reports marks.
     ecn: bool,
-    /// The secrets for captures; a server learns them from the first packet.
+    /// The TLS secrets for captures; a server learns them from the first packet.
     secrets: Option<Secrets>,
     first_sent: FirstSendTimes,
-    /// The arrivals of each stream of the peer.
+    /// The data that have arrived on each stream of the peer.
     arrivals: BTreeMap<u64, Arrivals>,
-    /// When the last PTO expired. RFC 9002 section 6.2.
+    /// When the probe timeout (PTO) last expired. RFC 9002 section 6.2.
     last_probe: Option<Time>,
     packets: VecDeque<Packet>,
 }
 
 impl Endpoint {
-    /// Creates an endpoint that opens the connection on command.
+    /// Creates a client endpoint, which opens the connection when it is told to.
     pub fn connect(
         config: impl Into<Arc<Config>>,
         mapping: MessageMapping,
@@ -83,8 +83,8 @@ impl Endpoint {
         }
     }
 
-    /// Notes the arrival of user data. Before the end of the handshake quinn-proto accepts only early data, if the server
-    /// accepts 0-RTT.
+    /// Records the arrival of user data. Before the end of the handshake quinn-proto accepts only early data, if
+    /// the server accepts 0-RTT.
     fn note_arrival(&mut self, now: Time, carried: &[TimedData], is_early: bool) {
         let Some((_, connection)) = &mut self.connection else { return };
         let is_accepted = if is_early { connection.has_0rtt() } else { !connection.is_handshaking() };
@@ -169,7 +169,7 @@ impl CleartextPackets {
         }
     }
 
-    /// Returns when the user data in these packets was sent.
+    /// Returns when the user data in these packets were sent.
     fn stamp(
         &mut self,
         now: Time,

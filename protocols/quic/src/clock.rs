@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use hol_base::Time;
 
-/// Returns the instant of the start of a run. Only differences count; it is later than any instant of a real
-/// machine, so that no subtraction underflows.
+/// Returns the instant at which runs start. Only differences between instants matter. It is later than any
+/// instant of a real machine, so that no subtraction underflows.
 #[expect(clippy::disallowed_types, reason = "`Instant::now()` is the only source of an instant")]
 fn origin() -> Instant {
     const CENTURY: Duration = Duration::from_secs(100 * 366 * 86_400);

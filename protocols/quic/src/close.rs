@@ -12,23 +12,24 @@ use quinn_proto::Side;
 use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
-/// How far the close of a connection has progressed.
+/// The progress of closing a connection.
 #[derive(Debug, Default)]
 pub(crate) struct CloseState {
     /// Whether the application has requested the close and has nothing more to send.
     pub(crate) requested: bool,
-    /// Whether our streams have ended.
+    /// Whether our data streams have ended.
     finished: bool,
     /// Whether our control stream has ended.
     control_ended: bool,
     /// Whether the peer's control stream has ended.
     peer_ended: bool,
-    /// Whether the connection has ended and the application is informed.
+    /// Whether the connection has ended and the application has been told.
     ended: bool,
 }
 
 impl CloseState {
-    /// Forgets which streams of ours have ended: the server has rejected all of them with the early data.
+    /// Marks our streams as open again, because the server has rejected the early data and with them the end of
+    /// these streams.
     pub(crate) fn forget_ended_streams(&mut self) {
         (self.finished, self.control_ended) = (false, false);
     }
@@ -40,7 +41,7 @@ impl CloseState {
 }
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Continues an orderly close up to the point that the peer allows.
+    /// Continues an orderly close as far as the state of the peer permits.
     pub(crate) fn close_if_done(&mut self, now: Time) {
         let Some((_, connection)) = &mut self.connection else { return };
         let Some(control) = self.outgoing.control else { return };
@@ -64,7 +65,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Handles the end of the peer's data.
+    /// Handles the announcement that the peer sends no more data.
     pub(crate) fn note_peer_closed(&mut self) {
         if !std::mem::replace(&mut self.closing.peer_ended, true) {
             self.reader.push_event(Event::PeerClosed);

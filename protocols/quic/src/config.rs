@@ -4,104 +4,110 @@ use hol_base::{ByteCount, Duration};
 use hol_transport::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// The configuration of an endpoint, without defaults: a stack sets every field. Both ends use the same configuration.
+/// The configuration of a QUIC endpoint. It has no defaults: a stack sets every field. Both ends use the same
+/// configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Streams over which an application spreads its messages.
+    /// Number of streams over which an application distributes its messages.
     pub streams: u16,
-    /// Maximum number of concurrent streams of the peer. RFC 9000 section 4.6.
+    /// Maximum number of concurrent streams that the peer may open. RFC 9000 section 4.6.
     pub max_streams: u32,
-    /// Whether streams take turns, one packet each; otherwise each stream is sent as far as possible, in the order of the writes.
+    /// Whether streams take turns, one packet each. Otherwise the endpoint sends all data of one stream before
+    /// those of the next, in the order of the writes.
     pub send_fairness: bool,
     /// The congestion controller.
     pub congestion: Congestion,
-    /// Octets of the first congestion window. RFC 9002 section 7.2.
+    /// Size of the initial congestion window in octets. RFC 9002 section 7.2.
     pub initial_window: ByteCount,
-    /// The assumed round-trip time before the first measurement. RFC 9002 section 6.2.2.
+    /// The round-trip time that is assumed before the first measurement. RFC 9002 section 6.2.2.
     pub initial_rtt: Duration,
-    /// Number of ack-eliciting packets that may arrive without an immediate acknowledgment; 1 in RFC 9000 section
-    /// 13.2.2.
+    /// Number of ack-eliciting packets that the receiver does not acknowledge immediately: it acknowledges the
+    /// next one. RFC 9000 section 13.2.2: 1.
     pub ack_threshold: u32,
-    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2; a value other than 25 ms is requested from the peer
-    /// by an ACK_FREQUENCY frame, and limited to 25 ms plus a round trip.
+    /// Maximum delay of an acknowledgment. RFC 9000 section 18.2. A value other than 25 ms is requested from the
+    /// peer by an ACK_FREQUENCY frame, and is limited to 25 ms plus a round trip.
     pub max_ack_delay: Duration,
-    /// Reordering threshold: an unacknowledged packet that was sent this many packets before an acknowledged one is lost. RFC 9002 section
-    /// 6.1.1.
+    /// Reordering threshold in packets: an unacknowledged packet that was sent this many packets before an
+    /// acknowledged one is lost. RFC 9002 section 6.1.1.
     pub packet_threshold: u32,
-    /// Reordering threshold in time: an unacknowledged packet is lost this many round trips after it was sent, if a later packet was
-    /// acknowledged. RFC 9002 section 6.1.2.
+    /// Reordering threshold in time: an unacknowledged packet is lost this many round trips after it was sent, if
+    /// a later packet was acknowledged. RFC 9002 section 6.1.2.
     pub time_threshold: f32,
-    /// Time without an acknowledgment, in PTOs, that indicates persistent congestion. RFC 9002 section 7.6.
+    /// Duration of losses, in PTOs, that means persistent congestion. RFC 9002 section 7.6.
     pub persistent_congestion_threshold: u32,
-    /// Initial maximum of a UDP payload in octets. RFC 9000 section 14.
+    /// Initial maximum length of a UDP payload in octets. RFC 9000 section 14.
     pub mtu: ByteCount,
-    /// Maximum UDP payload in octets that path MTU discovery probes, RFC 8899; `"0B"`: no probes.
+    /// Maximum UDP payload in octets that path MTU discovery probes (RFC 8899). `"0B"` disables probes.
     pub mtu_discovery: ByteCount,
-    /// Octets that the peer may send on a stream before any is read. RFC 9000 section 4.1.
+    /// Number of octets that the peer may send on a stream before the application has read any. RFC 9000 section
+    /// 4.1.
     pub stream_receive_window: ByteCount,
-    /// Octets that the peer may send on all streams together before any is read.
+    /// Number of octets that the peer may send on all streams together before the application has read any. RFC
+    /// 9000 section 4.1.
     pub receive_window: ByteCount,
-    /// Maximum number of octets that are written and not yet acknowledged.
+    /// Maximum number of octets that the application has written and the peer has not acknowledged.
     pub send_window: ByteCount,
     /// Maximum length of the queue of DATAGRAM frames, in octets.
     pub datagram_send_buffer: ByteCount,
-    /// Octets of the server's flight after its ServerHello: extensions, certificates and Finished.
+    /// Length in octets of the handshake messages that the server sends after its ServerHello: extensions,
+    /// certificates and Finished.
     pub handshake_flight: ByteCount,
-    /// The connection fails after this time without a packet; zero: never. RFC 9000 section 10.1.
+    /// The connection fails after this time without a packet; zero disables this timeout. RFC 9000 section 10.1.
     pub idle_timeout: Duration,
-    /// Whether packets may be marked instead of dropped. RFC 9000 section 13.4.
+    /// Whether the endpoint uses ECN, so that routers can mark packets instead of dropping them. RFC 9000 section
+    /// 13.4.
     pub ecn: bool,
-    /// A PING is sent after this time without a packet; zero: none. RFC 9000 section 10.1.2.
+    /// The endpoint sends a PING after this time without a packet; zero disables it. RFC 9000 section 10.1.2.
     pub keep_alive: Duration,
-    /// Time from the arrival of data until the application has read it.
+    /// Time from the arrival of data until the application reads them.
     pub wakeup: Duration,
-    /// Whether the client has a ticket of an earlier connection and sends its first data with it, before the end of the
-    /// handshake: 0-RTT, RFC 9001 section 4.6. The application decides about it, so no stack sets it.
+    /// Whether the client has a ticket of an earlier connection and sends its first data with it, before the end
+    /// of the handshake: 0-RTT, RFC 9001 section 4.6. The application decides this, so no stack sets the field.
     #[serde(skip)]
     pub zero_rtt: bool,
 }
 
-/// The congestion controllers of quinn-proto. None depends on random numbers.
+/// The congestion controllers of quinn-proto. Their windows do not depend on random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Congestion {
-    /// BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00. Only its window has an effect: quinn-proto paces with
-    /// every controller at 1.25 windows per round trip, so the random gains of BBR's pacing rate have none.
+    /// BBR version 1, draft-cardwell-iccrg-bbr-congestion-control-00. Only its window has an effect, not its
+    /// pacing rate: quinn-proto paces with every controller at 1.25 windows per round trip.
     Bbr,
-    /// RFC 9438.
+    /// CUBIC, RFC 9438.
     Cubic,
-    /// RFC 9002 section 7.
+    /// NewReno, RFC 9002 section 7.
     NewReno,
 }
 
 /// How messages are mapped to streams and datagrams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MessageMapping {
-    /// On persistent streams, one message after the other.
+    /// Messages are sent on persistent streams, one after the other on each.
     #[default]
     Streams,
-    /// On one stream per message.
+    /// Each message is sent on a stream of its own.
     PerMessage,
-    /// In one DATAGRAM frame per message, without retransmission. RFC 9221.
+    /// Each message is sent in one DATAGRAM frame, which is not retransmitted. RFC 9221.
     Datagrams,
 }
 
 impl Config {
-    /// Octets of a datagram that every QUIC path must carry. RFC 9000 section 14.
+    /// Length in octets of a UDP payload that every QUIC path must carry. RFC 9000 section 14.
     pub const MIN_MTU: u64 = 1200;
     /// The default of the transport parameter max_ack_delay. RFC 9000 section 18.2.
     pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
-    /// Returns the configuration with UDP payloads limited to `largest` octets, but at least the minimum of
-    /// QUIC.
+    /// Returns the configuration with UDP payloads limited to `largest` octets, or to QUIC's minimum if that is
+    /// larger.
     pub fn with_largest_packet(&self, largest: u64) -> Self {
         let largest = largest.max(Self::MIN_MTU);
         let [mtu, mtu_discovery] = [self.mtu, self.mtu_discovery].map(|size| ByteCount(size.0.min(largest)));
         Self { mtu, mtu_discovery, ..self.clone() }
     }
 
-    /// Checks the configuration; the error names a value that no connection could work with.
+    /// Checks the configuration; the error names a value with which no connection can work.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse = |key, requirement| Err(ConfigError { key, requirement });
         if self.streams == 0 {

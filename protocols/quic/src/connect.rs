@@ -10,7 +10,7 @@ use crate::tls::SERVER_NAME;
 use crate::{Endpoint, clock};
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Starts the handshake as the client.
+    /// Starts the handshake of the client.
     pub(crate) fn open(&mut self, now: Time) {
         let (Some(settings), Some(remote)) = (self.settings.take(), self.remote) else { return };
         let opened = self.quinn.connect(clock::instant(now), settings, socket_address(remote), SERVER_NAME);
@@ -18,8 +18,8 @@ impl<S: PacketForm> Endpoint<S> {
         self.open_early();
     }
 
-    /// Opens the streams before the end of the handshake, if 0-RTT permits it: the client sends with its first packets,
-    /// and the server reads and answers them. RFC 9001 sections 4.6 and 5.7.
+    /// Opens the streams before the end of the handshake, if 0-RTT permits this: the client sends data with its
+    /// first packets, and the server reads and answers them. RFC 9001 sections 4.6 and 5.7.
     pub(crate) fn open_early(&mut self) {
         if self.connection.as_ref().is_some_and(|(_, connection)| connection.has_0rtt()) {
             self.open_streams();
@@ -68,8 +68,8 @@ impl<S: PacketForm> Endpoint<S> {
         has_any
     }
 
-    /// Ends 0-RTT when the handshake is complete. If the server has rejected the early data, they are sent again. RFC
-    /// 9001 section 4.6.2.
+    /// Ends 0-RTT when the handshake is complete. If the server has rejected the early data, the client sends them
+    /// again. RFC 9001 section 4.6.2.
     fn end_early_data(&mut self) {
         let early = std::mem::take(&mut self.outgoing.early_messages);
         let Some((_, connection)) = &self.connection else { return };
@@ -94,7 +94,7 @@ impl<S: PacketForm> Endpoint<S> {
     }
 }
 
-/// Translates quinn-proto's reason.
+/// Converts quinn-proto's reason for the end of a connection.
 fn failure_of(reason: &ConnectionError) -> Failure {
     match reason {
         ConnectionError::TimedOut => Failure::IdleTimeout,
@@ -111,7 +111,7 @@ fn failure_of(reason: &ConnectionError) -> Failure {
 }
 
 /// Returns whether quinn-proto's receiver closed the connection because a stream has too many gaps: it buffers a
-/// limited number of pieces (`assembler.rs`, `MAX_CHUNKS`), which an overflow of a long queue may exceed.
+/// limited number of pieces (`assembler.rs`, `MAX_CHUNKS`), which may be exceeded when a long queue overflows.
 fn has_gaps(reason: &[u8]) -> bool {
     reason.starts_with(b"too many gaps")
 }

@@ -6,7 +6,7 @@ use hol_base::Rng;
 use hol_wire::quic::CONNECTION_ID_OCTETS;
 use quinn_proto::{ConnectionId, ConnectionIdGenerator};
 
-/// Generates connection IDs.
+/// Generates random connection IDs.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionIds(pub(crate) Rng);
 

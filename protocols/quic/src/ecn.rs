@@ -4,7 +4,7 @@
 use hol_wire::Ecn;
 use quinn_proto::EcnCodepoint;
 
-/// Converts the ECN codepoint of a received packet.
+/// Converts the ECN codepoint of a received packet for quinn-proto.
 pub(crate) fn to_quinn(ecn: Ecn) -> Option<EcnCodepoint> {
     match ecn {
         Ecn::NotCapable => None,
@@ -14,7 +14,7 @@ pub(crate) fn to_quinn(ecn: Ecn) -> Option<EcnCodepoint> {
     }
 }
 
-/// Converts a codepoint to send.
+/// Converts the ECN codepoint that quinn-proto sets in a packet to send.
 pub(crate) fn from_quinn(ecn: Option<EcnCodepoint>) -> Ecn {
     match ecn {
         None => Ecn::NotCapable,

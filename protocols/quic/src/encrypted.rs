@@ -15,13 +15,13 @@ use crate::packet_form::{EndpointOutput, PacketForm};
 use crate::socket_address::SocketAddress;
 use crate::{Config, Endpoint, MessageMapping, Tls, settings};
 
-/// The packet form over sockets: packets are encrypted.
+/// The packets of connections over real sockets, which are encrypted.
 #[derive(Debug)]
 pub struct EncryptedPackets {
     datagrams: VecDeque<OutgoingDatagram>,
-    /// Whether ECN is used and reported.
+    /// Whether the endpoint uses ECN and reports marks.
     ecn: bool,
-    /// Whether the socket has no room.
+    /// Whether the socket's send buffer is full.
     is_blocked: bool,
 }
 
@@ -41,7 +41,7 @@ impl EncryptedPackets {
 }
 
 impl Endpoint<EncryptedPackets> {
-    /// Creates an endpoint that opens the connection on command.
+    /// Creates a client endpoint, which opens the connection when it is told to.
     pub fn client(
         config: Arc<Config>,
         mapping: MessageMapping,
@@ -85,7 +85,7 @@ impl Endpoint<EncryptedPackets> {
         self.command(now, command);
     }
 
-    /// Sends a message if there is room; otherwise the endpoint reports later when there is.
+    /// Sends a message if the endpoint has room for it; otherwise the endpoint reports later when it has.
     pub fn try_send(&mut self, now: Time, message: Message) -> bool {
         let has_room = self.has_room_or_will_report();
         if has_room {
@@ -94,14 +94,15 @@ impl Endpoint<EncryptedPackets> {
         has_room
     }
 
-    /// Pauses or resumes sending, depending on the room in the socket. Paused data are sent at the next
-    /// [`poll`](Self::poll).
+    /// Pauses sending while the socket's send buffer is full, or resumes it. Paused data are sent at the
+    /// next [`poll`](Self::poll).
     pub fn set_paused(&mut self, holds: bool) {
         self.has_new_input |= self.form.is_blocked && !holds;
         self.form.is_blocked = holds;
     }
 
-    /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
+    /// Returns the next output of the endpoint. After `Wait`, call this function again at the next input or
+    /// at the given time.
     pub fn poll(&mut self, now: Time) -> EndpointOutput<OutgoingDatagram> {
         self.next(now)
     }
@@ -111,7 +112,7 @@ impl Endpoint<EncryptedPackets> {
         &self.statistics
     }
 
-    /// Returns the number of packets considered lost, whose content was retransmitted. RFC 9002 section 6.1.
+    /// Returns the number of packets considered lost, whose content was sent again. RFC 9002 section 6.1.
     pub fn packets_lost(&self) -> u64 {
         self.connection.as_ref().map_or(0, |(_, connection)| connection.stats().path.lost_packets)
     }
@@ -124,8 +125,8 @@ impl Endpoint<EncryptedPackets> {
         })
     }
 
-    /// Returns whether the endpoint has nothing more to send, even to a peer that does not know that the
-    /// connection has ended. RFC 9000 section 10.2.
+    /// Returns whether the endpoint has nothing more to send, not even to a peer that does not know yet that
+    /// the connection has ended. RFC 9000 section 10.2.
     pub fn is_drained(&self) -> bool {
         self.connection.as_ref().is_none_or(|(_, connection)| connection.is_drained())
     }

@@ -18,15 +18,14 @@ use crate::send::OutgoingStreams;
 use crate::socket_address::SocketAddress;
 use crate::{Config, MessageMapping, clock};
 
-/// One end of one QUIC connection. Endpoints of the simulator and of sockets differ only in the form of their packets
-/// (`S`).
+/// One end of one QUIC connection. Its packet form `S` is cleartext in the simulator and encrypted over sockets.
 pub struct Endpoint<S = CleartextPackets> {
     pub(crate) config: Arc<Config>,
     pub(crate) mapping: MessageMapping,
     /// The peer's address; a server learns it from the first packet.
     pub(crate) remote: Option<SocketAddress>,
     pub(crate) quinn: quinn::Endpoint,
-    /// Settings of the client until the application connects.
+    /// Settings of a client that has not connected yet.
     pub(crate) settings: Option<quinn::ClientConfig>,
     pub(crate) connection: Option<(quinn::ConnectionHandle, quinn::Connection)>,
     pub(crate) outgoing: OutgoingStreams,
@@ -34,11 +33,11 @@ pub struct Endpoint<S = CleartextPackets> {
     pub(crate) closing: CloseState,
     pub(crate) form: S,
     pub(crate) reader: ReceivingApplication,
-    /// Whether the application was blocked and waits for room.
+    /// Whether the application is waiting for room to send.
     pub(crate) blocked: Cell<bool>,
-    /// Whether there was an input since quinn-proto was last polled.
+    /// Whether the endpoint has had an input since quinn-proto was last polled.
     pub(crate) has_new_input: bool,
-    /// Buffer for a packet of quinn-proto.
+    /// Buffer for a packet that quinn-proto writes.
     pub(crate) buffer: Vec<u8>,
     pub(crate) statistics: Statistics,
 }
@@ -88,7 +87,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Returns what the endpoint does next.
+    /// Returns the next output of the endpoint.
     pub(crate) fn next(&mut self, now: Time) -> EndpointOutput<S::Packet> {
         loop {
             if let Some(packet) = self.form.next_packet() {
@@ -109,7 +108,7 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Polls quinn-proto until it has nothing more to do.
+    /// Polls quinn-proto until it produces no more output.
     fn advance(&mut self, now: Time) {
         let is_probing = self.handle_due_timers(now);
         self.exchange_events();
@@ -132,7 +131,7 @@ impl<S: PacketForm> Endpoint<S> {
         connection.poll_timeout().map(clock::time)
     }
 
-    /// Returns whether another message is accepted. If not, the endpoint reports later that it accepts messages again.
+    /// Returns whether the endpoint accepts another message. If not, it reports later when it does.
     pub(crate) fn has_room_or_will_report(&self) -> bool {
         let fits = self.has_room();
         if !fits {
@@ -141,7 +140,7 @@ impl<S: PacketForm> Endpoint<S> {
         fits
     }
 
-    /// Reports the state of the path while the connection is open.
+    /// Reports the state of the path to `tell` while the connection is open.
     pub fn report_path(&self, tell: &mut dyn FnMut(PathState)) {
         let (Some((peer, _)), Some((_, connection))) = (self.remote, &self.connection) else { return };
         if !connection.is_closed() {
@@ -150,7 +149,7 @@ impl<S: PacketForm> Endpoint<S> {
     }
 }
 
-/// Returns the state of quinn-proto's controller. RFC 9002 section 7: octets of UDP payload.
+/// Returns the state of quinn-proto's congestion controller, in octets of UDP payload. RFC 9002 section 7.
 fn path_state(peer: Address, connection: &quinn::Connection) -> PathState {
     let metrics = connection.congestion_state().metrics();
     PathState {

@@ -4,28 +4,29 @@ use std::collections::{BTreeMap, VecDeque};
 
 use hol_base::Time;
 
-/// The sent data of every stream. QUIC sends new octets in order, and retransmits lost ones in arbitrary pieces.
+/// Records when each octet of every stream was first sent. QUIC sends new octets in order, and retransmits lost
+/// ones in pieces of any size.
 #[derive(Debug)]
 pub(crate) struct FirstSendTimes {
-    /// Number of octets before the last one sent that the receiver may lack.
+    /// Maximum number of octets, counted back from the last one sent, that the receiver may lack.
     window: u64,
     streams: BTreeMap<u64, StreamSendTimes>,
 }
 
-/// One stream: pieces sent together, by end offset, oldest first.
+/// The send times of one stream: pieces that were sent together, by their end offset, oldest first.
 #[derive(Debug, Default)]
 struct StreamSendTimes {
     pieces: VecDeque<(u64, Time)>,
 }
 
 impl FirstSendTimes {
-    /// Creates a record without streams.
+    /// Creates a record that contains no streams.
     pub(crate) fn new(window: u64) -> Self {
         Self { window, streams: BTreeMap::new() }
     }
 
-    /// Records that octets `start..end` of a stream are sent. Returns when the last of them was first sent,
-    /// and whether any of them is sent for the first time.
+    /// Records that the octets `start..end` of a stream are sent now. Returns when the last of them was first
+    /// sent, and whether any of them is sent for the first time.
     pub(crate) fn send(&mut self, now: Time, stream: u64, start: u64, end: u64) -> (Time, bool) {
         let StreamSendTimes { pieces } = self.streams.entry(stream).or_default();
         let sent = pieces.back().map_or(0, |(end, _)| *end);
@@ -41,7 +42,7 @@ impl FirstSendTimes {
         (pieces.get(piece).map_or(now, |(_, at)| *at), start == end && pieces.is_empty())
     }
 
-    /// Forgets a stream that is completely acknowledged.
+    /// Discards the record of a stream that is completely acknowledged.
     pub(crate) fn forget(&mut self, stream: u64) {
         self.streams.remove(&stream);
     }

@@ -9,7 +9,8 @@ use std::time::Instant;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use quinn_proto::{Connection, RttEstimator};
 
-/// Creates congestion controllers that count the data in flight; each wraps a controller of another factory.
+/// Creates congestion controllers that count the data in flight. Each wraps a controller that another factory
+/// creates.
 pub(crate) struct InFlightCounterFactory(pub(crate) Arc<dyn ControllerFactory + Send + Sync>);
 
 /// A congestion controller that counts the data in flight.
@@ -18,8 +19,8 @@ struct InFlightCounter {
     in_flight: u64,
 }
 
-/// Returns the number of octets in flight, RFC 9002 section 2. The value is exact at each acknowledgment; packets with
-/// only acknowledgments count until the next one.
+/// Returns the number of octets in flight. RFC 9002 section 2. The value is exact after each acknowledgment;
+/// between acknowledgments, packets that contain only acknowledgments also count.
 pub(crate) fn in_flight(connection: &Connection) -> Option<u64> {
     let counted = connection.congestion_state().clone_box().into_any().downcast::<InFlightCounter>().ok()?;
     Some(counted.in_flight)

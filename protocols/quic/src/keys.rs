@@ -5,7 +5,7 @@ use bytes::BytesMut;
 use hol_wire::quic::PacketNumber;
 use quinn_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
 
-/// Header protection that leaves headers in the clear.
+/// Header protection that does not encrypt headers.
 struct ClearHeader;
 
 impl HeaderKey for ClearHeader {
@@ -13,13 +13,13 @@ impl HeaderKey for ClearHeader {
 
     fn encrypt(&self, _: usize, _: &mut [u8]) {}
 
-    /// Returns the sample size of AES, because it determines the minimum packet length. RFC 9001 section 5.4.2.
+    /// Returns the sample length of AES, because it determines the minimum packet length. RFC 9001 section 5.4.2.
     fn sample_size(&self) -> usize {
         16
     }
 }
 
-/// Packet protection that leaves packets in the clear; the tag contains the packet number.
+/// Packet protection that does not encrypt packets. The authentication tag contains the packet number.
 struct CleartextPacket {
     generation: u64,
 }
@@ -43,29 +43,29 @@ impl PacketKey for CleartextPacket {
         PacketNumber::TAG_OCTETS
     }
 
-    /// Returns the limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.
+    /// Returns the confidentiality limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.
     fn confidentiality_limit(&self) -> u64 {
         1 << 23
     }
 
-    /// Returns the limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.
+    /// Returns the integrity limit of AEAD_AES_128_GCM. RFC 9001 section 6.6.
     fn integrity_limit(&self) -> u64 {
         1 << 52
     }
 }
 
-/// Returns the packet keys after this many updates. RFC 9001 section 6.
+/// Returns the packet keys after `generation` key updates. RFC 9001 section 6.
 pub(crate) fn packet_keys(generation: u64) -> KeyPair<Box<dyn PacketKey>> {
     let key = || Box::new(CleartextPacket { generation });
     KeyPair { local: key(), remote: key() }
 }
 
-/// Returns the keys of 0-RTT packets.
+/// Returns the keys of 0-RTT packets, which do not encrypt.
 pub(crate) fn early_keys() -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
     (Box::new(ClearHeader), Box::new(CleartextPacket { generation: 0 }))
 }
 
-/// Returns the keys of a packet number space.
+/// Returns the keys of a packet number space, which do not encrypt.
 pub(crate) fn keys() -> Keys {
     Keys {
         header: KeyPair { local: Box::new(ClearHeader), remote: Box::new(ClearHeader) },

@@ -6,13 +6,14 @@ use hol_wire::Ecn;
 
 use crate::socket_address::SocketAddress;
 
-/// Observes an endpoint's packets and reports when their octets were sent, acknowledged or lost.
+/// The form of an endpoint's packets, encrypted or not. It observes the packets, and records when their octets
+/// were sent, acknowledged or lost.
 pub trait PacketForm {
     /// A packet to be sent.
     type Packet;
 
-    /// Accepts a datagram that quinn-proto has written for the peer, with its ECN codepoint. If `is_probing`,
-    /// the datagram may contain a probe, because a timer expired without a detected loss.
+    /// Accepts a datagram that quinn-proto has written for the peer, with its ECN codepoint. If `is_probing`, the
+    /// datagram may be a probe, because a timer has expired and no loss was detected.
     fn queue_datagram(
         &mut self,
         now: Time,
@@ -22,7 +23,7 @@ pub trait PacketForm {
         statistics: &mut Statistics,
     );
 
-    /// Returns whether more may be sent now.
+    /// Returns whether more packets may be sent now.
     fn has_room(&self) -> bool {
         true
     }
@@ -30,23 +31,24 @@ pub trait PacketForm {
     /// Returns the next packet to send.
     fn next_packet(&mut self) -> Option<Self::Packet>;
 
-    /// Handles the complete acknowledgment of a stream to the peer.
+    /// Handles the acknowledgment of all data of a stream to the peer.
     fn on_stream_acknowledged(&mut self, stream: u64);
 
-    /// Handles reading of a stream from the peer up to this offset; returns the times of the data.
+    /// Records that the application has read a stream from the peer up to the offset `end`. Returns when the data
+    /// were sent and arrived.
     fn read(&mut self, now: Time, stream: u64, end: u64) -> DeliveryTimes;
 
     /// Handles the end of a stream from the peer.
     fn on_stream_ended(&mut self, stream: u64);
 }
 
-/// What an endpoint wants to be done next.
+/// What the caller of an endpoint must do next.
 #[derive(Debug)]
 pub enum EndpointOutput<P> {
-    /// Send this packet.
+    /// The caller must send this packet.
     Transmit(P),
-    /// Report to the application.
+    /// The caller must report this event to the application.
     Event(Event),
-    /// Nothing to do until an input, or until this time.
+    /// The caller must wait for the next input, or until this time if it is given.
     Wait(Option<Time>),
 }

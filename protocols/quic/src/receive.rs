@@ -15,11 +15,13 @@ use crate::{Endpoint, MessageMapping, clock, ecn};
 /// The state of the streams from the peer.
 #[derive(Debug)]
 pub(crate) struct IncomingStreams {
-    /// Whether the application reads. While it does not, quinn-proto buffers the data, and its windows fill.
+    /// Whether the application reads. While it does not, quinn-proto buffers the data and the flow-control
+    /// windows fill up.
     pub(crate) reads: bool,
     /// Readable streams, in the order in which they became readable.
     readable: Vec<StreamId>,
-    /// For messages with their own stream: the data read so far, and their times.
+    /// The data read so far of incomplete messages that have a stream of their own, and when they were sent
+    /// and arrived.
     parts: BTreeMap<u64, (BytesMut, DeliveryTimes)>,
 }
 
@@ -78,7 +80,8 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Reads all readable streams, the control stream last, because its end follows all data.
+    /// Reads all readable streams. The control stream comes last, because its end means that no more data
+    /// follow.
     pub(crate) fn read(&mut self, now: Time) {
         if !self.incoming.reads || self.incoming.readable.is_empty() {
             return;
@@ -100,7 +103,9 @@ impl<S: PacketForm> Endpoint<S> {
                 Ok(Some((end, octets))) => self.take(now, id, end, octets),
                 Ok(None) => break true,
                 Err(ReadError::Blocked) => break false,
-                Err(ReadError::Reset(_)) => unreachable!("a stream was reset, which no peer does"),
+                Err(ReadError::Reset(_)) => {
+                    unreachable!("a stream was reset, but this endpoint's peers never reset streams")
+                }
             }
         };
         if is_over {
@@ -108,7 +113,8 @@ impl<S: PacketForm> Endpoint<S> {
         }
     }
 
-    /// Returns the next octets of a stream and the offset after them; `None` at its end.
+    /// Returns the next octets of a stream, and the offset that follows them; `None` at the end of the
+    /// stream.
     fn next_chunk(&mut self, id: StreamId) -> Result<Option<(u64, Bytes)>, ReadError> {
         let Some((_, connection)) = &mut self.connection else { return Err(ReadError::Blocked) };
         let mut stream = connection.recv_stream(id);
@@ -120,7 +126,7 @@ impl<S: PacketForm> Endpoint<S> {
         Ok(chunk?.map(|chunk| (chunk.offset + chunk.bytes.len() as u64, chunk.bytes)))
     }
 
-    /// Delivers octets, or adds them to a message.
+    /// Delivers octets of a stream to the application, or appends them to an incomplete message.
     fn take(&mut self, now: Time, id: StreamId, end: u64, payload: Bytes) {
         let delivery_times = self.form.read(now, id.into(), end);
         if self.mapping == MessageMapping::Streams {

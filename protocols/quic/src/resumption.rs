@@ -16,20 +16,21 @@ use rustls::pki_types::ServerName;
 use crate::packet_form::EndpointOutput;
 use crate::{Config, EncryptedPackets, Endpoint, MessageMapping, Tls};
 
-/// Number of tickets that a server issues on an earlier connection.
+/// Number of TLS session tickets that a server issues on an earlier connection.
 pub(crate) const TICKET_COUNT: usize = 16;
 
-/// Number of tickets that exist before the first connection, so that few runs open earlier connections while they measure.
+/// Number of TLS session tickets that are created before the first connection. With this stock, few runs open
+/// earlier connections while they measure.
 const PREPARED_TICKETS: usize = 64;
 
-/// The tickets of clients; each is used once.
+/// The TLS session tickets of clients. Each ticket is used once.
 #[derive(Default)]
 pub(crate) struct Tickets(Mutex<Stock>);
 
 #[derive(Default)]
 struct Stock {
     unused: VecDeque<Tls13ClientSessionValue>,
-    /// Number of clients that exist, but have not begun their handshake, which takes a ticket.
+    /// Number of clients that have been created but have not begun their handshake, which takes a ticket.
     waiting_clients: usize,
 }
 
@@ -38,19 +39,21 @@ impl Tickets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens earlier connections before the first client exists.
+    /// Opens earlier connections, and thus gets tickets, before the first client is created.
     pub(crate) fn prepare(&self, tls: &Tls, config: &Config) {
         self.open_connections_until(PREPARED_TICKETS, tls, config);
     }
 
-    /// Ensures that one more client will find a ticket. Clients that open at once all exist before the first handshake.
+    /// Ensures that a ticket is left for one more client. Clients that open at the same time are all created
+    /// before the first handshake.
     pub(crate) fn ensure_one_more(&self, tls: &Tls, config: &Config) {
         let wanted = self.stock().waiting_clients + 1;
         self.open_connections_until(wanted, tls, config);
         self.stock().waiting_clients = wanted;
     }
 
-    /// Opens earlier connections until there are this many tickets; `tls` issues tickets and stores them here.
+    /// Opens earlier connections until there are `wanted` tickets. The clients of `tls` store the issued tickets
+    /// here.
     fn open_connections_until(&self, wanted: usize, tls: &Tls, config: &Config) {
         let mut before = None;
         loop {
@@ -64,7 +67,8 @@ impl Tickets {
     }
 }
 
-/// Opens a connection between two ends that exchange their datagrams at once, until neither has any more.
+/// Opens a connection between two endpoints, and passes their datagrams without delay until neither sends any
+/// more.
 fn open_connection(tls: &Tls, config: Arc<Config>) {
     const ENDS: [(Address, u16); 2] = [(ipv4(10, 0, 0, 1), 40_000), (ipv4(10, 0, 0, 2), 4433)];
     let rng = |name: &str| Seed(0).derive(name).rng();
@@ -77,7 +81,7 @@ fn open_connection(tls: &Tls, config: Arc<Config>) {
     while pass_datagrams(&mut ends, ENDS) {}
 }
 
-/// Passes the datagrams of each end to the other one; returns whether there were any.
+/// Passes the datagrams of each endpoint to the other; returns whether there were any.
 fn pass_datagrams(ends: &mut [Endpoint<EncryptedPackets>; 2], addresses: [(Address, u16); 2]) -> bool {
     let mut has_any = false;
     for from in 0..2 {

@@ -10,22 +10,23 @@ use quinn_proto::{Connection, Dir, SendDatagramError, Side, StreamId};
 use crate::packet_form::PacketForm;
 use crate::{Endpoint, MessageMapping, clock};
 
-/// The streams to the peer, and messages that wait for room.
+/// The streams to the peer, and the messages that wait until they can be written.
 #[derive(Debug, Default)]
 pub(crate) struct OutgoingStreams {
     /// The control stream, whose end means that no more data follow.
     pub(crate) control: Option<StreamId>,
-    /// The QUIC stream of each stream of the application.
+    /// The QUIC stream for each stream of the application.
     pub(crate) streams: Vec<StreamId>,
-    /// Messages that wait for room. While any message waits, no new messages are accepted.
+    /// Messages that wait until quinn-proto takes more octets. While any message waits, the endpoint accepts no
+    /// new ones.
     pub(crate) waiting_messages: VecDeque<WaitingMessage>,
-    /// Messages of the client's 0-RTT, until the server has accepted or rejected them.
+    /// Messages that the client has sent as 0-RTT data, until the server accepts or rejects them.
     pub(crate) early_messages: Vec<Message>,
-    /// Octets written to streams and datagrams before the end of the handshake.
+    /// Number of octets written to streams and datagrams before the end of the handshake.
     early_octets: usize,
 }
 
-/// A message, or the unsent part of a message, that waits for room.
+/// A message that waits until quinn-proto takes more octets, or the part of it that has not been written.
 #[derive(Debug)]
 pub(crate) struct WaitingMessage {
     /// The stream of the message; `None` if none has been opened yet.
@@ -50,7 +51,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.outgoing.streams = (0..streams).map(|_| open()).collect();
     }
 
-    /// Queues a message and writes as much as the streams take.
+    /// Queues a message, and writes as much of it as the streams take.
     pub(crate) fn send(&mut self, message: Message) {
         if self.sends_early() {
             self.outgoing.early_messages.push(message.clone());
@@ -59,20 +60,21 @@ impl<S: PacketForm> Endpoint<S> {
         self.write();
     }
 
-    /// Returns whether the client sends before the end of the handshake.
+    /// Returns whether the client now sends 0-RTT data, before the end of the handshake.
     fn sends_early(&self) -> bool {
         let connection = self.connection.as_ref().map(|(_, connection)| connection);
         connection.is_some_and(|connection| connection.is_handshaking() && connection.side() == Side::Client)
     }
 
-    /// Returns the number of octets that may be written now. Early data fill at most half of the first congestion window:
-    /// quinn-proto needs room in the window for the end of its handshake, and has no timer for lost early data.
+    /// Returns the number of octets that may be written now. 0-RTT data fill at most half of the first congestion
+    /// window: quinn-proto needs room in the window for the end of its handshake, and has no timer for lost 0-RTT
+    /// data.
     fn room(&self) -> usize {
         let early = (self.config.initial_window.0 / 2) as usize;
         if self.sends_early() { early.saturating_sub(self.outgoing.early_octets) } else { usize::MAX }
     }
 
-    /// Adds a message to those that wait for room.
+    /// Adds a message to those that wait until they can be written.
     pub(crate) fn queue(&mut self, message: Message) {
         let stream = match self.mapping {
             MessageMapping::Streams => self.outgoing.streams.get(usize::from(message.stream)).copied(),
@@ -81,7 +83,7 @@ impl<S: PacketForm> Endpoint<S> {
         self.outgoing.waiting_messages.push_back(WaitingMessage { stream, octets: message.payload });
     }
 
-    /// Writes waiting messages while there is room.
+    /// Writes waiting messages as long as quinn-proto takes them.
     pub(crate) fn write(&mut self) {
         let mut room = self.room();
         let Some((_, connection)) = &mut self.connection else { return };
@@ -114,12 +116,12 @@ impl<S: PacketForm> Endpoint<S> {
         self.announce_room();
     }
 
-    /// Returns whether another message is accepted.
+    /// Returns whether the endpoint accepts another message.
     pub(crate) fn has_room(&self) -> bool {
         self.outgoing.is_open() && !self.closing.requested && self.outgoing.waiting_messages.is_empty()
     }
 
-    /// Informs a blocked application that there is room again.
+    /// Tells an application that was blocked that the endpoint accepts messages again.
     fn announce_room(&mut self) {
         if self.has_room() && self.blocked.take() {
             self.reader.push_event(Event::Writable);
@@ -142,7 +144,7 @@ impl<S: PacketForm> Endpoint<S> {
     }
 }
 
-/// Writes at most `room` octets of a message to its stream; returns false if there is no room for all of it.
+/// Writes at most `room` octets of a message to its stream; returns false if a part of the message remains.
 fn write(connection: &mut Connection, waiting: &mut WaitingMessage, room: usize) -> bool {
     let Some(id) = waiting.stream else { return true };
     let mut part = waiting.octets.slice(..room.min(waiting.octets.len()));
@@ -154,7 +156,7 @@ fn write(connection: &mut Connection, waiting: &mut WaitingMessage, room: usize)
     waiting.octets.is_empty()
 }
 
-/// Writes a message to its own stream, which ends with the message.
+/// Writes a message to a stream of its own, which ends with the message.
 fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage, room: usize) -> bool {
     waiting.stream = waiting.stream.or_else(|| connection.streams().open(Dir::Uni));
     let Some(id) = waiting.stream else { return false };
@@ -165,7 +167,7 @@ fn write_alone(connection: &mut Connection, waiting: &mut WaitingMessage, room: 
     written
 }
 
-/// A message that is too large for a packet of the connection.
+/// The error for a message that does not fit into a packet of the connection.
 struct TooLarge;
 
 fn write_datagram(connection: &mut Connection, waiting: &mut WaitingMessage) -> Result<bool, TooLarge> {

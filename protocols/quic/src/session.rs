@@ -18,7 +18,7 @@ use quinn_proto::{ConnectError, ConnectionId, TransportError, TransportErrorCode
 
 use crate::keys::{early_keys, keys, packet_keys};
 
-/// HandshakeType, RFC 8446 section 4.
+/// Values of HandshakeType, RFC 8446 section 4.
 mod message {
     pub const CLIENT_HELLO: u8 = 1;
     pub const SERVER_HELLO: u8 = 2;
@@ -26,7 +26,7 @@ mod message {
     pub const FINISHED: u8 = 20;
 }
 
-/// ExtensionType, RFC 8446 section 4.2, RFC 9001 section 8.2, RFC 8701.
+/// Values of ExtensionType, RFC 8446 section 4.2, RFC 9001 section 8.2, RFC 8701.
 mod extension {
     pub const SUPPORTED_GROUPS: u16 = 10;
     pub const SIGNATURE_ALGORITHMS: u16 = 13;
@@ -39,13 +39,13 @@ mod extension {
     pub const GREASE: u16 = 0x0a0a;
 }
 
-/// Creates TLS sessions that have no keys.
+/// Creates TLS sessions that do the handshake without keys.
 pub(crate) struct SessionFactory {
-    /// Octets of the server's flight after its ServerHello.
+    /// Length in octets of the handshake messages that the server sends after its ServerHello.
     pub(crate) flight: usize,
-    /// Whether both ends remember an earlier connection, whose ticket permits 0-RTT.
+    /// Whether both endpoints know an earlier connection, whose ticket permits 0-RTT.
     pub(crate) zero_rtt: bool,
-    /// Destination Connection ID of the first Initial; the client's random is derived from it.
+    /// Destination Connection ID of the first Initial packet, from which the client's random value is derived.
     pub(crate) origin: [u8; CONNECTION_ID_OCTETS],
 }
 
@@ -54,20 +54,21 @@ struct Session {
     side: Side,
     sessions: Arc<SessionFactory>,
     parameters: Vec<u8>,
-    /// The peer's parameters in the earlier connection; `None` without 0-RTT, and at the server.
+    /// The peer's transport parameters in the earlier connection; `None` without 0-RTT, and at the server.
     remembered: Option<TransportParameters>,
     peer: Option<TransportParameters>,
-    /// Whether the peer has sent the extension `early_data`: the client offers early data, the server accepts it.
+    /// Whether the peer has sent the extension `early_data`. A client offers 0-RTT with it, a server accepts
+    /// 0-RTT.
     peer_has_early_data: bool,
-    /// Octets of incomplete messages.
+    /// Octets of handshake messages that are still incomplete.
     inbox: Vec<u8>,
-    /// Number of completed steps of this side.
+    /// Number of handshake steps that this endpoint has completed.
     steps_done: u8,
-    /// The type of the peer's last message.
+    /// The type of the peer's last handshake message.
     last_message: u8,
-    /// Whether the peer's parameters have been reported.
+    /// Whether the peer's transport parameters have been reported to quinn-proto.
     announced: bool,
-    /// Number of key updates.
+    /// Number of key updates so far.
     generation: u64,
 }
 
@@ -161,7 +162,8 @@ impl crypto::Session for Session {
         Ok(self.peer.or(self.remembered))
     }
 
-    /// Writes the next messages, and returns the keys of the next space when available.
+    /// Writes the next handshake messages. Returns the keys of the next packet number space once they are
+    /// available.
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let has_heard = |kind| self.last_message >= kind;
         let step = match (self.side, self.steps_done) {
@@ -219,12 +221,12 @@ impl Session {
         Some((kind, message[HEADER_LENGTH..].to_vec()))
     }
 
-    /// Returns whether this server continues an earlier connection of the client.
+    /// Returns whether this server resumes an earlier connection of the client.
     fn resumes(&self) -> bool {
         self.sessions.zero_rtt && self.peer_has_early_data
     }
 
-    /// Handles a message of the peer; the transport parameters are its first extension.
+    /// Handles a handshake message of the peer. Its first extension contains the transport parameters.
     fn handle_message(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
         self.last_message = kind;
         let extensions = match kind {
@@ -270,8 +272,8 @@ impl Session {
         });
     }
 
-    /// Writes the server's extensions and Finished, padded to replace certificates and their signature, which a
-    /// resumed session does not have.
+    /// Writes the server's extensions and Finished. They are padded to the length of certificates and their
+    /// signature, unless the session is resumed, which needs neither.
     fn write_server_flight(&self, out: &mut Vec<u8>) {
         const EXTENSIONS_OVERHEAD: usize = 4 + 2 + 4 + 4;
         let filling =
@@ -291,9 +293,10 @@ impl Session {
 
 const TLS_1_2: u16 = 0x0303;
 const X25519: u8 = 29;
-/// Octets of a ClientHello before its extensions: version, random, session ID, one cipher suite, compression, and their length.
+/// Number of octets of a ClientHello before its extensions: version, random, session ID, one cipher suite,
+/// compression, and the length of the extensions.
 const CLIENT_HELLO_EXTENSIONS_OFFSET: usize = 2 + 32 + 1 + 4 + 2 + 2;
-/// Octets of a Finished with SHA-256.
+/// Length in octets of a Finished message with SHA-256.
 const FINISHED: usize = 4 + 32;
 
 fn put_server_hello(out: &mut Vec<u8>, resumes: bool) {
@@ -315,15 +318,15 @@ fn put_finished(out: &mut Vec<u8>) {
     put_message(out, message::FINISHED, |body| body.put_slice(&[0; 32]));
 }
 
-/// Returns a key share: a group, and constant octets instead of a key. RFC 8446 section 4.2.8.
+/// Returns a key share: a group, and constant octets in place of a key. RFC 8446 section 4.2.8.
 fn key_share() -> [u8; 36] {
     let mut share = [9; 36];
     share[..4].copy_from_slice(&[0, X25519, 0, 32]);
     share
 }
 
-/// Returns the client's pre-shared keys: one ticket of 32 octets, as rustls issues them, its age and its binder. RFC 8446
-/// section 4.2.11.
+/// Returns the content of the client's pre_shared_key extension: one ticket of 32 octets (the length that rustls
+/// uses), its age and its binder. RFC 8446 section 4.2.11.
 fn ticket() -> Vec<u8> {
     const TICKET: usize = 32;
     let identity = [&[0, TICKET as u8][..], &[8; TICKET], &[0; 4]].concat();
@@ -331,7 +334,7 @@ fn ticket() -> Vec<u8> {
     [&[0, identity.len() as u8][..], &identity, &[0, binder.len() as u8], &binder].concat()
 }
 
-/// Removes the first extension; returns its type and its content.
+/// Removes the first extension from `extensions`; returns its type and its content.
 fn next_extension<'e>(extensions: &mut &'e [u8]) -> Option<(u16, &'e [u8])> {
     let [kind @ .., a, b] = *extensions.split_off(..4)?.first_chunk::<4>()?;
     let content = extensions.split_off(..usize::from(u16::from_be_bytes([a, b])))?;

@@ -19,7 +19,7 @@ use crate::session::SessionFactory;
 use crate::tickets::{ResetKey, TokenKey};
 use crate::{Config, Congestion};
 
-/// Returns the settings of an endpoint with random numbers from `rng`.
+/// Returns quinn-proto's settings of an endpoint, with random numbers from `rng`.
 pub(crate) fn endpoint(mut rng: Rng) -> EndpointConfig {
     let mut seed = [0; 32];
     seed.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
@@ -28,7 +28,7 @@ pub(crate) fn endpoint(mut rng: Rng) -> EndpointConfig {
     settings
 }
 
-/// Returns the settings of a client whose first Destination Connection ID is `origin`.
+/// Returns quinn-proto's settings of a client whose first Destination Connection ID is `origin`.
 pub(crate) fn client(
     config: &Config,
     sessions: Arc<dyn crypto::ClientConfig>,
@@ -40,7 +40,7 @@ pub(crate) fn client(
     settings
 }
 
-/// Returns the settings of a server.
+/// Returns quinn-proto's settings of a server.
 pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -> ServerConfig {
     let mut settings = ServerConfig::new(sessions, Arc::new(TokenKey));
     settings.transport_config(Arc::new(transport(config)));
@@ -48,12 +48,12 @@ pub(crate) fn server(config: &Config, sessions: Arc<dyn crypto::ServerConfig>) -
     settings
 }
 
-/// Returns the factory of sessions without keys.
+/// Returns the factory of TLS sessions without keys.
 pub(crate) fn sessions(config: &Config, origin: [u8; CONNECTION_ID_OCTETS]) -> Arc<SessionFactory> {
     Arc::new(SessionFactory { flight: config.handshake_flight.0 as usize, zero_rtt: config.zero_rtt, origin })
 }
 
-/// A constant time of day, which only tokens use.
+/// A clock that always returns the same time of day, because only tokens use it.
 struct NoTime;
 
 #[expect(clippy::disallowed_types, reason = "quinn-proto requires a source of the time of day")]
@@ -117,7 +117,8 @@ fn mtu_discovery(config: &Config) -> Option<MtuDiscoveryConfig> {
     (config.mtu_discovery.0 > 0).then_some(settings)
 }
 
-/// Returns the settings of ACK_FREQUENCY, which is requested only if they differ from the defaults.
+/// Returns the settings that an ACK_FREQUENCY frame sends to the peer; `None` if all of them are
+/// the defaults.
 fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     let Config { ack_threshold, max_ack_delay, .. } = *config;
     let mut settings = AckFrequencyConfig::default();
@@ -126,7 +127,7 @@ fn ack_frequency(config: &Config) -> Option<AckFrequencyConfig> {
     ((ack_threshold, max_ack_delay) != (1, Config::MAX_ACK_DELAY)).then_some(settings)
 }
 
-/// Returns the duration; `None` for zero.
+/// Returns the duration for quinn-proto; `None` if it is zero.
 fn non_zero(duration: Duration) -> Option<StdDuration> {
     (!duration.is_zero()).then(|| standard(duration))
 }

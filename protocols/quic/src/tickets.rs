@@ -2,11 +2,12 @@
 
 use quinn_proto::crypto::{AeadKey, CryptoError, HandshakeTokenKey, HmacKey};
 
-/// Signs stateless resets. RFC 9000 section 10.3.
+/// A key that signs stateless resets. RFC 9000 section 10.3.
 pub(crate) struct ResetKey;
 
 impl HmacKey for ResetKey {
-    /// Writes a signature with which no packet of ours ends: a tag starts with a packet number, which is below 2^62.
+    /// Writes a signature that no packet of this endpoint ends with: the tag of a packet starts with a packet
+    /// number, which is below 2^62.
     fn sign(&self, _: &[u8], signature: &mut [u8]) {
         signature.fill(0xff);
     }
@@ -20,7 +21,7 @@ impl HmacKey for ResetKey {
     }
 }
 
-/// Seals tokens of Retry and NEW_TOKEN, which this endpoint does not send. RFC 9000 section 8.1.
+/// A key that seals tokens of Retry and NEW_TOKEN, which this endpoint does not send. RFC 9000 section 8.1.
 pub(crate) struct TokenKey;
 
 impl HandshakeTokenKey for TokenKey {

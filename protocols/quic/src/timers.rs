@@ -6,8 +6,8 @@ use crate::packet_form::PacketForm;
 use crate::{Endpoint, clock};
 
 impl<S: PacketForm> Endpoint<S> {
-    /// Handles due timers; returns whether probes may follow because no loss was detected. RFC 9002 section
-    /// 6.2.4.
+    /// Handles timers that are due. Returns whether the next packets may be probes, because no loss was
+    /// detected. RFC 9002 section 6.2.4.
     pub(crate) fn handle_due_timers(&mut self, now: Time) -> bool {
         let due = self.deadline().is_some_and(|at| at <= now);
         let Some((_, connection)) = self.connection.as_mut().filter(|_| due) else { return false };

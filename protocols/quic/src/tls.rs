@@ -25,42 +25,44 @@ use rustls::{CipherSuite, RootCertStore, version};
 use crate::Config;
 use crate::resumption::{TICKET_COUNT, Tickets};
 
-/// The name in the certificate.
+/// The server's name in its certificate.
 pub(crate) const SERVER_NAME: &str = "headofline";
 
-/// The TLS configuration of both ends of a flow's connections.
+/// The TLS configuration of the client and the server of a flow.
 #[derive(Clone)]
 pub struct Tls {
     client: Arc<QuicClientConfig>,
     server: Arc<PaddedServer>,
-    /// The clients' tickets, and the configuration of the earlier connections that issue them; `None` without 0-RTT.
+    /// The clients' tickets, and the TLS configuration of the earlier connections that issue them; `None` without
+    /// 0-RTT.
     earlier: Option<(Arc<Tickets>, Arc<Self>)>,
 }
 
-/// A server whose certificates compensate for the length of its transport parameters. All its certificates
-/// have one key and one name, so a client that trusts one trusts the others.
+/// A server whose certificates are padded, so that its first flight has the same length whatever the length of its
+/// transport parameters. All certificates have one key and one name, so a client that trusts one trusts the
+/// others.
 struct PaddedServer {
     key: Arc<KeyPair>,
     flight: ByteCount,
-    /// The sessions that the server has issued tickets for, if it accepts 0-RTT.
+    /// The sessions for which the server has issued tickets; `None` if it does not accept 0-RTT.
     sessions: Option<Arc<ServerSessionMemoryCache>>,
     /// Number of tickets that the server issues on each connection.
     ticket_count: usize,
-    /// Configurations by the length of the transport parameters in octets.
+    /// The server's TLS configurations, by the length of its transport parameters in octets.
     configurations: Mutex<BTreeMap<usize, Arc<QuicServerConfig>>>,
 }
 
-/// The secrets of connections: draft-ietf-tls-keylogfile, one per line.
+/// A log of the TLS secrets of connections, one per line. draft-ietf-tls-keylogfile.
 #[derive(Debug, Clone, Default)]
 pub struct KeyLog(Arc<Mutex<String>>);
 
 impl Tls {
-    /// Minimum number of octets of a server's first flight: transport parameters, an unpadded certificate, the
+    /// Minimum length of a server's first flight in octets: transport parameters, an unpadded certificate, the
     /// signature and Finished.
     pub const MIN_FLIGHT: ByteCount = ByteCount(600);
 
-    /// Creates a server's certificate, and clients that trust it and write their secrets to `log`. Key and
-    /// signatures use the randomness of the operating system.
+    /// Creates the TLS configuration of a server with a new certificate, and of clients that trust it. Both write
+    /// their secrets to `log`. Key and signatures use the randomness of the operating system.
     ///
     /// # Panics
     /// If the operating system has no randomness.
@@ -68,10 +70,10 @@ impl Tls {
         Self::of(KeyPair::generate_for(&PKCS_ED25519).expect("the system has randomness"), config, log)
     }
 
-    /// Creates the TLS configuration from a `secret` that both hosts know. The key of the server's
-    /// certificate is derived from it, so clients know which certificate to trust.
+    /// Creates the TLS configuration from a `secret` that both hosts know. The key of the server's certificate is
+    /// derived from the secret, so clients know which certificate to trust.
     pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
-        /// RFC 8410 section 7: the prefix of an Ed25519 private key in PKCS #8.
+        /// The prefix of an Ed25519 private key in PKCS #8. RFC 8410 section 7.
         const PRIVATE_KEY_PREFIX: [u8; 16] =
             [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
         let key = [&PRIVATE_KEY_PREFIX[..], secret].concat();
@@ -113,7 +115,7 @@ impl Tls {
         }
     }
 
-    /// Returns the TLS configuration of a client with this configuration, which has a ticket if it may use 0-RTT.
+    /// Returns the TLS configuration of a client. It has a ticket if `config` permits 0-RTT.
     pub(crate) fn client(&self, config: &Config) -> Arc<dyn ClientConfig> {
         if let Some((tickets, issuer)) = &self.earlier {
             tickets.ensure_one_more(issuer, config);
@@ -128,7 +130,7 @@ impl Tls {
 }
 
 impl PaddedServer {
-    /// Returns the configuration for transport parameters of this many octets.
+    /// Returns the server's TLS configuration for transport parameters of `octets` octets.
     fn of_parameters(&self, octets: usize) -> Arc<QuicServerConfig> {
         let mut made = self.configurations.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(made.entry(octets).or_insert_with(|| Arc::new(self.configuration(octets))))
@@ -169,7 +171,8 @@ impl ServerConfig for PaddedServer {
     }
 }
 
-/// Number of sessions that a server remembers; more clients than have a ticket at any time.
+/// Maximum number of sessions that a server remembers. It exceeds the number of clients that have a ticket at any
+/// time.
 const MAX_SESSIONS: usize = 1 << 14;
 
 fn quic_client(client: rustls::ClientConfig) -> Arc<QuicClientConfig> {
@@ -184,12 +187,12 @@ fn provider() -> CryptoProvider {
     provider
 }
 
-/// Returns a certificate of `key` with which the server's flight has this length, where its transport
+/// Returns a certificate of `key` with which the server's first flight has the length `flight`, if its transport
 /// parameters have `parameters` octets.
 fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certificate {
-    /// EncryptedExtensions without the transport parameters, with the empty answer to the client's
-    /// `server_name`; the framing of a certificate in its message, CertificateVerify with Ed25519, and
-    /// Finished. RFC 8446 sections 4.3.1 and 4.4, RFC 6066 section 3.
+    /// Length in octets of the parts of the flight other than the certificate and the transport parameters:
+    /// EncryptedExtensions with the empty answer to the client's `server_name`, the framing of the certificate,
+    /// CertificateVerify with Ed25519, and Finished. RFC 8446 sections 4.3.1 and 4.4, RFC 6066 section 3.
     const OVERHEAD: usize = 14 + 13 + 72 + 36;
     let bare = signed(key, 0);
     let length = (flight.0 as usize).saturating_sub(OVERHEAD + parameters);
@@ -202,10 +205,9 @@ fn certificate(key: &KeyPair, flight: ByteCount, parameters: usize) -> Certifica
     signed(key, padding)
 }
 
-/// Returns a self-signed certificate with this much padding in a non-critical extension. RFC 5280 section
-/// 4.2.
+/// Returns a self-signed certificate that has `padding` octets in a non-critical extension. RFC 5280 section 4.2.
 fn signed(key: &KeyPair, padding: usize) -> Certificate {
-    /// An OID below the arc for examples in documentation: RFC 5612.
+    /// The OID of the padding extension, in the arc that RFC 5612 reserves for examples in documentation.
     const PADDING_OID: [u64; 8] = [1, 3, 6, 1, 4, 1, 32_473, 1];
     let mut parameters =
         CertificateParams::new([SERVER_NAME.to_owned()]).expect("the constant is a valid name");

@@ -7,7 +7,7 @@ use crate::{FrameHeader, ParseError};
 /// are dropped.
 #[derive(Debug, Default)]
 pub struct AduConverter {
-    /// The latest main data, as far back as a frame may refer.
+    /// The latest main data, as much as a frame may refer back to.
     earlier_data: Vec<u8>,
 }
 

@@ -2,20 +2,20 @@
 
 use crate::ParseError;
 
-/// An ADU frame in a payload, or a part of an ADU frame.
+/// An ADU frame in an RTP payload, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AduFragment<'p> {
     /// Whether the octets continue an ADU frame of the previous packet: the C flag.
     pub continues: bool,
-    /// Octets of the whole ADU frame.
+    /// Length of the whole ADU frame in octets.
     pub size: u16,
-    /// Octets of the ADU frame that this payload contains.
+    /// The octets of the ADU frame that this payload contains.
     pub octets: &'p [u8],
 }
 
 const CONTINUES_BIT: u8 = 0x80;
 const LONG_BIT: u8 = 0x40;
-/// Maximum number of octets of an ADU frame: fourteen bits.
+/// Maximum length of an ADU frame in octets; the field has fourteen bits.
 const MAX_OCTETS: usize = (1 << 14) - 1;
 
 fn descriptor(size: usize, continues: bool) -> Vec<u8> {

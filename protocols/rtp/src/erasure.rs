@@ -4,13 +4,13 @@
 //!
 //! The symbols are the values of one polynomial of degree k − 1 at n points; the first k are the data.
 
-/// The powers of α in the field of 2⁸ elements, modulo x⁸ + x⁴ + x³ + x² + 1; twice in a row, so that the sum of two
-/// exponents is an index.
+/// The powers of α in GF(2⁸) modulo x⁸ + x⁴ + x³ + x² + 1. They are stored twice in a row, so that the sum of two
+/// exponents is a valid index.
 const EXP: [u8; 510] = powers();
-/// The exponent of each element except zero.
+/// The logarithm to the base α of each element except zero.
 const LOG: [u8; 256] = logarithms();
 
-/// Maximum number of symbols: each has its own point, one of the 256 elements of the field.
+/// Maximum number of symbols. Each symbol has a point of its own, one of the 256 elements of the field.
 pub(crate) const MAX_SYMBOLS: u16 = 256;
 
 const fn powers() -> [u8; 510] {
@@ -50,12 +50,12 @@ fn quotient(a: u8, b: u8) -> u8 {
     if a == 0 { 0 } else { EXP[usize::from(LOG[usize::from(a)]) + 255 - usize::from(LOG[usize::from(b)])] }
 }
 
-/// Returns the point of a symbol: zero, then the powers of α.
+/// Returns the evaluation point of the symbol at `place`: zero for the first, then the powers of α.
 fn point(place: u8) -> u8 {
     if place == 0 { 0 } else { EXP[usize::from(place) - 1] }
 }
 
-/// Computes the symbol at `place` by Lagrange interpolation from k others of the same length, given with their places.
+/// Computes the symbol at `place` by Lagrange interpolation from k other symbols of the same length and their places.
 /// In GF(2^8) subtraction is addition.
 ///
 /// # Panics

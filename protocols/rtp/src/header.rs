@@ -2,7 +2,7 @@
 
 use crate::ParseError;
 
-/// The header fields; there are no contributing sources.
+/// The fields of an RTP header without contributing sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// The type of the payload.
@@ -13,7 +13,7 @@ pub struct Header {
     pub sequence: u16,
     /// The RTP timestamp, in units of the payload type's clock. RFC 3550 section 5.1.
     pub timestamp: u32,
-    /// The sender: SSRC.
+    /// The synchronisation source (SSRC), which identifies the sender.
     pub source: u32,
 }
 
@@ -23,7 +23,7 @@ const EXTENSION_BIT: u8 = 0x10;
 const MARKER_BIT: u8 = 0x80;
 
 impl Header {
-    /// Number of octets of the header.
+    /// Length of the RTP header in octets.
     pub const OCTETS: usize = 12;
 
     /// Encodes the header as octets.
@@ -69,7 +69,7 @@ impl Header {
 
 const SHORT_PACKET: ParseError = ParseError("an RTP packet is too short");
 
-/// Returns the octets after the header extension. RFC 3550 section 5.3.1.
+/// Returns the octets that follow the header extension. RFC 3550 section 5.3.1.
 fn extended(octets: &[u8]) -> Option<&[u8]> {
     let [_, _, high, low] = *octets.first_chunk()?;
     octets.get(4 + 4 * usize::from(u16::from_be_bytes([high, low]))..)

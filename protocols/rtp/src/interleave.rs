@@ -6,14 +6,14 @@ use crate::ParseError;
 /// The interleaving sequence number, which replaces a frame's syncword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InterleavingNumber {
-    /// Index of the frame within its cycle: eight bits.
+    /// Index of the frame within its cycle, an 8-bit number.
     pub index: u8,
-    /// Number of the cycle: three bits.
+    /// Number of the cycle, a 3-bit number.
     pub cycle: u8,
 }
 
 impl InterleavingNumber {
-    /// The value of an ordinary syncword: the frame is not interleaved.
+    /// The value that equals an ordinary syncword, which means that the frame is not interleaved.
     pub const SYNCWORD: Self = Self { index: 0xff, cycle: 7 };
 
     /// Replaces the first eleven bits of an ADU frame; returns the previous value.
@@ -37,11 +37,11 @@ pub fn odd_numbers_first(size: u8) -> Vec<u8> {
 /// Orders ADU frames within each cycle. RFC 3119 appendix B.1.
 #[derive(Debug)]
 pub struct Interleaver {
-    /// The indices of the frames of a cycle, in the order of transmission.
+    /// The indices of the frames in a cycle, in the order of transmission.
     order: Vec<u8>,
     /// The number of the current cycle, modulo 8.
     cycle: u8,
-    /// The frames of the current cycle so far.
+    /// The frames of the current cycle that have been added so far.
     waiting: Vec<Vec<u8>>,
 }
 
@@ -69,7 +69,7 @@ impl Interleaver {
         Ok(if self.waiting.len() == self.order.len() { self.release() } else { Vec::new() })
     }
 
-    /// Returns the remaining frames, an incomplete cycle.
+    /// Returns the remaining frames, which do not fill a cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }
@@ -109,7 +109,7 @@ impl Deinterleaver {
         Ok(released)
     }
 
-    /// Returns the units of the last cycle.
+    /// Returns the frames of the last cycle.
     pub fn finish(mut self) -> Vec<Vec<u8>> {
         self.release()
     }

@@ -3,18 +3,18 @@
 
 use crate::ParseError;
 
-/// The first four octets of a frame.
+/// The header of an MP3 frame: its first four octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader([u8; 4]);
 
-/// Bit rates in kbit/s of the values 1 to 14 of the header's bit rate field.
+/// Bit rates in kbit/s for the values 1 to 14 of the header's bit rate field.
 pub(crate) const BIT_RATES_KBPS: [u16; 14] = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320];
 const SAMPLING_RATES: [u32; 3] = [44_100, 48_000, 32_000];
 
 impl FrameHeader {
-    /// Octets of the frame header.
+    /// Length of the frame header in octets.
     pub const OCTETS: usize = 4;
-    /// Maximum number of octets by which a frame's data may begin before the frame. The field has nine bits.
+    /// Maximum number of octets by which a unit's main data may begin before its frame; the field has nine bits.
     pub const MAX_DATA_REACH: usize = 511;
 
     /// Returns the header of a stereo frame of 44.1 kHz without CRC, at one of the bit rates of [`BIT_RATES_KBPS`].
@@ -43,7 +43,7 @@ impl FrameHeader {
         self.0
     }
 
-    /// Returns the number of octets of the whole frame.
+    /// Returns the length of the whole frame in octets.
     pub fn frame_length(self) -> usize {
         let Self([_, _, rates, _]) = self;
         let bits_per_s = 1000 * u32::from(BIT_RATES_KBPS[usize::from(rates >> 4) - 1]);
@@ -51,28 +51,29 @@ impl FrameHeader {
         (144 * bits_per_s / SAMPLING_RATES[usize::from(rates >> 2 & 3)] + padding) as usize
     }
 
-    /// Returns the number of octets of the header, the CRC if any, and the side information, before the main data.
+    /// Returns the offset of the main data in octets: the length of the header, the CRC if there is one, and the
+    /// side information.
     pub fn main_data_offset(self) -> usize {
         Self::OCTETS + self.crc_length() + if self.is_mono() { 17 } else { 32 }
     }
 
-    /// Returns the number of octets of main data for which the frame has room.
+    /// Returns the number of octets in the frame for main data.
     pub fn main_data_room(self) -> usize {
         self.frame_length() - self.main_data_offset()
     }
 
-    /// Returns `main_data_begin`: by how many octets of main data the unit begins before this frame.
+    /// Returns `main_data_begin`: the number of octets of main data by which the unit begins before this frame.
     pub fn main_data_begin(self, frame: &[u8]) -> usize {
         self.bits(frame, 0, 9)
     }
 
-    /// Returns how many octets of main data the frame's unit has: the sum of `part2_3_length` over all
-    /// granules and channels.
+    /// Returns the length of the unit's main data in octets: the sum of `part2_3_length` over all granules and
+    /// channels.
     pub fn main_data_length(self, frame: &[u8]) -> usize {
         self.lengths().map(|at| self.bits(frame, at, 12)).sum::<usize>().div_ceil(8)
     }
 
-    /// Sets `main_data_begin` and the length of the unit, in octets; no channel of a granule has more than
+    /// Sets `main_data_begin` and the length of the unit, both in octets. Each channel of a granule gets at most
     /// 4095 bits.
     pub(crate) fn set_main_data_fields(self, frame: &mut [u8], reaches_back: usize, main_data: usize) {
         const MAX_GRANULE_BITS: usize = 4095;

@@ -2,7 +2,7 @@
 
 use crate::ParseError;
 
-/// Octets of a payload's header: sixteen bits of zero, and `Frag_offset`.
+/// Length in octets of a payload's header: 16 zero bits, and `Frag_offset`.
 pub const HEADER_LENGTH: usize = 4;
 
 /// Splits a frame into as few payloads of at most `room` octets as possible.

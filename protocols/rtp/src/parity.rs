@@ -33,7 +33,7 @@ impl ParityCode {
     }
 }
 
-/// A parity payload that has been parsed.
+/// A Reed-Solomon parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReedSolomonPayload<'p> {
     /// The sequence number of the first packet of the group.
@@ -44,11 +44,11 @@ pub struct ReedSolomonPayload<'p> {
     symbol: &'p [u8],
 }
 
-/// Octets of the header: the first sequence number, k, n and the place among n.
+/// Length of the header in octets: the first sequence number, k, n and the packet's place among the n.
 const HEADER_LENGTH: usize = 5;
 const LENGTH_FIELD_OCTETS: usize = 2;
 
-/// Octets by which a parity payload exceeds the longest packet of its group.
+/// Number of octets by which a parity payload is longer than the longest packet of its group.
 pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD_OCTETS;
 
 /// Returns the parity payloads of a group, whose packets are in the order of their sequence numbers, from `first` on.
@@ -57,10 +57,7 @@ pub const OVERHEAD: usize = HEADER_LENGTH + LENGTH_FIELD_OCTETS;
 /// # Panics
 /// If the group has more packets than the code, or a packet of 64 KiB or more.
 pub fn build_payloads(first: u16, group: &[Vec<u8>], code: ParityCode) -> impl Iterator<Item = Vec<u8>> {
-    let k = u8::try_from(group.len())
-        .ok()
-        .filter(|k| *k <= code.k)
-        .expect("the packets are at most those of a group");
+    let k = u8::try_from(group.len()).ok().filter(|k| *k <= code.k).expect("a group has at most k packets");
     let n = k + (code.n - code.k);
     let octets = LENGTH_FIELD_OCTETS + group.iter().map(Vec::len).max().unwrap_or(0);
     let symbols: Vec<Vec<u8>> = group.iter().map(|packet| padded(packet, octets)).collect();
@@ -94,7 +91,8 @@ impl<'p> ReedSolomonPayload<'p> {
     }
 }
 
-/// Returns the missing packets of a group, with their places; `None` while too few are present. `received` are the received packets, by place.
+/// Restores the missing packets of a group, and returns them with their places; `None` as long as too few packets
+/// have been received. `received` maps places to received packets.
 pub fn restore_packets(
     received: &[(u8, &[u8])],
     parities: &[ReedSolomonPayload<'_>],
@@ -121,7 +119,7 @@ pub fn restore_packets(
     (known.len() == k).then(|| (0..code.k).filter(is_missing).filter_map(restore).collect())
 }
 
-/// Returns the packet of a symbol; `None` if invalid.
+/// Returns the packet in a symbol, without padding; `None` if the symbol is invalid.
 fn remove_padding(mut symbol: Vec<u8>) -> Option<Vec<u8>> {
     let length = u16::from_be_bytes(*symbol.first_chunk()?);
     symbol.drain(..LENGTH_FIELD_OCTETS);

@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 
 use crate::{FrameHeader, ParseError};
 
-/// Converts a sequence of ADU frames, some of which may be missing, to MP3 frames. If a unit reaches back
-/// into a missing frame, an empty frame takes the place of the missing one.
+/// Converts a sequence of ADU frames, some of which may be missing, to MP3 frames. Where a missing frame leaves a
+/// gap in the main data, an empty frame fills it.
 #[derive(Debug, Default)]
 pub struct FrameRestorer {
     pending: VecDeque<PendingUnit>,
 }
 
-/// A unit whose frame has not been written.
+/// A unit whose frame has not been written yet.
 #[derive(Debug)]
 struct PendingUnit {
     header: FrameHeader,
-    /// Header, CRC and side information.
+    /// The octets of the header, the CRC if there is one, and the side information.
     main_data_offset: Vec<u8>,
     reaches_back: usize,
     unit: Vec<u8>,
@@ -31,24 +31,24 @@ impl PendingUnit {
         Ok(Self { header, main_data_offset: main_data_offset.to_vec(), reaches_back, unit })
     }
 
-    /// Returns an empty unit, in a frame like this, that reaches back to the end of the previous unit, since
-    /// the data between belong to the next. RFC 5219 appendix A.2; in RFC 3119 it reaches back to nothing,
-    /// and loses the skipped data.
+    /// Returns an empty unit with the format of this one, whose main data begin where the previous unit ends,
+    /// since the octets that follow belong to the next unit. RFC 5219 appendix A.2. (In RFC 3119 the empty unit
+    /// reaches back to nothing, so these octets are lost.)
     fn dummy(&self, reaches_back: usize) -> Self {
         let mut main_data_offset = self.main_data_offset.clone();
         self.header.set_main_data_fields(&mut main_data_offset, reaches_back, 0);
         Self { header: self.header, main_data_offset, reaches_back, unit: Vec::new() }
     }
 
-    /// Returns the number of octets of main data between the end of the unit and the end of the frame, to which the
-    /// next unit may reach back.
+    /// Returns the number of octets between the end of the unit's main data and the end of its frame. The next
+    /// unit may begin there.
     fn free_octets(&self) -> usize {
         (self.reaches_back + self.header.main_data_room()).saturating_sub(self.unit.len())
     }
 }
 
 impl FrameRestorer {
-    /// Takes the next ADU frame; returns the frames that are now complete.
+    /// Adds the next ADU frame; returns the MP3 frames that are now complete.
     ///
     /// # Errors
     /// If the ADU frame is incomplete.
@@ -74,8 +74,8 @@ impl FrameRestorer {
         if is_full { self.write() } else { None }
     }
 
-    /// Returns the pending units, each with its position in the main data from the first frame on, which may
-    /// be negative.
+    /// Returns the units whose frames are pending. Each has its position in the main data, counted from the first
+    /// frame; it may be negative.
     fn positions(&self) -> impl Iterator<Item = (isize, &PendingUnit)> {
         self.pending.iter().scan(0, |frame: &mut isize, adu| {
             let begin = *frame - adu.reaches_back as isize;
@@ -84,7 +84,7 @@ impl FrameRestorer {
         })
     }
 
-    /// Writes the first frame, with the part of each unit that lies in it.
+    /// Writes the first pending frame, with the part of each unit that lies in it.
     fn write(&mut self) -> Option<Vec<u8>> {
         let first = self.pending.front()?;
         let mut data = vec![0; first.header.main_data_room()];
@@ -115,7 +115,8 @@ mod tests {
     }
 
     proptest! {
-        /// RFC 3119 section 3.5: no information is lost. The last frames contain the beginning of units that are cut off.
+        /// RFC 3119 section 3.5: no information is lost. The last frames contain the beginning of units that are
+        /// cut off.
         #[test]
         fn frames_are_restored_exactly(rate in 0usize..14, count in 20usize..60) {
             let original = frames(crate::BIT_RATES[rate], count);

@@ -8,35 +8,35 @@ use hol_base::{Rng, Seed};
 use crate::FrameHeader;
 use crate::mp3::BIT_RATES_KBPS;
 
-/// Audio samples per second.
+/// Number of audio samples per second.
 pub const SAMPLING_RATE: u32 = 44_100;
-/// Audio samples in each frame.
+/// Number of audio samples in each frame.
 pub const SAMPLES_PER_FRAME: u32 = 1152;
-/// Possible bit rates, in kbit/s.
+/// The supported bit rates in kbit/s.
 pub const BIT_RATES: [u16; 14] = BIT_RATES_KBPS;
 
-/// A stereo stream of 44.1 kHz.
+/// An endless MP3 test stream, in stereo at 44.1 kHz.
 ///
-/// All frames have the length given by the bit rate; their units vary. The size of a unit is uniformly distributed
-/// between 0.5 and 1.5 times a frame's room, as far as the reservoir allows: the unit begins at most 511 octets of main
-/// data before its own frame, and ends in it. There is no stuffing.
+/// The bit rate determines the length of all frames. The size of a unit is a random number, uniformly distributed
+/// between 0.5 and 1.5 times the room of a frame, but limited by the bit reservoir: the unit begins at most 511
+/// octets of main data before its own frame, and ends in it. There is no stuffing.
 #[derive(Debug)]
 pub struct Stream {
-    /// Index into [`BIT_RATES_KBPS`].
+    /// Index of the bit rate in [`BIT_RATES_KBPS`].
     rate: usize,
     rng: Rng,
-    /// The fraction of an octet that padding has not compensated, in units of an octet divided by the
-    /// sampling rate.
+    /// The fraction of an octet that padding has not compensated yet, in units of an octet divided by the sampling
+    /// rate.
     rest: u32,
-    /// Free octets of main data before the next unit's frame.
+    /// Octets free for main data before the next unit's frame.
     reservoir: usize,
-    /// The main data of units whose frames are not full.
+    /// The main data of units whose frames are not full yet.
     planned: VecDeque<Vec<u8>>,
     main_data: VecDeque<u8>,
 }
 
 impl Stream {
-    /// Creates a stream of this many kbit/s; `None` if not one of [`BIT_RATES`].
+    /// Creates a stream of `kbps` kbit/s; `None` if that is not one of [`BIT_RATES`].
     pub fn new(kbps: u16) -> Option<Self> {
         let rate = BIT_RATES_KBPS.iter().position(|known| *known == kbps)?;
         let (planned, main_data) = (VecDeque::new(), VecDeque::new());
@@ -51,7 +51,7 @@ impl Stream {
         FrameHeader::stereo(self.rate, has_padding)
     }
 
-    /// Plans the next unit.
+    /// Plans the size and the position of the next unit.
     fn plan(&mut self) {
         let header = self.header();
         let slot = header.main_data_room();

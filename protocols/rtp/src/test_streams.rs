@@ -2,7 +2,7 @@
 
 use crate::{AduConverter, Stream};
 
-/// Returns the first frames of a stream.
+/// Returns the first `count` frames of a test stream of `kbps` kbit/s.
 pub(crate) fn frames(kbps: u16, count: usize) -> Vec<Vec<u8>> {
     Stream::new(kbps).expect("a bit rate").take(count).collect()
 }

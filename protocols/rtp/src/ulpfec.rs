@@ -5,21 +5,21 @@
 
 use crate::{Header, ParseError};
 
-/// Maximum number of packets in a group: the bits of the long mask. Section 7.4.
+/// Maximum number of packets in a group, the number of bits of the long mask. RFC 5109 section 7.4.
 pub const MAX_GROUP: u8 = 48;
-/// Bits of the short mask.
+/// Number of bits of the short mask.
 const SHORT_MASK_BITS: u8 = 16;
 
-/// The L bit of the first octet, which marks the long mask; E and L are in place of RTP's version. Section
-/// 7.3.
+/// The L bit of the first octet, which indicates the long mask. The bits E and L take the place of RTP's version.
+/// RFC 5109 section 7.3.
 const LONG_MASK_BIT: u8 = 0x40;
 const EXTENSION_AND_LONG: u8 = 0xc0;
-/// Octets of the FEC header.
+/// Length of the FEC header in octets.
 const HEADER_LENGTH: usize = 10;
-/// Octets of the protection length before the mask.
+/// Length in octets of the field "protection length" before the mask.
 const LENGTH_FIELD_OCTETS: usize = 2;
 
-/// Returns by how many octets the parity packet of `k` packets is longer than the longest of them.
+/// Returns the number of octets by which the parity packet of `k` packets is longer than the longest of them.
 pub const fn overhead(k: u8) -> usize {
     HEADER_LENGTH + LENGTH_FIELD_OCTETS + mask_octets(k > SHORT_MASK_BITS)
 }
@@ -28,7 +28,7 @@ const fn mask_octets(is_long: bool) -> usize {
     (if is_long { MAX_GROUP } else { SHORT_MASK_BITS }) as usize / 8
 }
 
-/// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. Section 8.
+/// Returns the parity payload of a group of RTP packets with sequence numbers from `first` on. RFC 5109 section 8.
 ///
 /// # Panics
 /// If the group has no packets or more than [`MAX_GROUP`], or if one is not an RTP packet or has 64 KiB or more after
@@ -50,32 +50,33 @@ pub fn payload(first: u16, group: &[Vec<u8>]) -> Vec<u8> {
     [&*header, &length, &mask[..mask_octets(k > SHORT_MASK_BITS)], level].concat()
 }
 
-/// Returns the protected octets of a packet in order: its header up to SSRC, the length of the rest, and the rest. Sections 8.1 and 8.2.
+/// Returns the protected octets of a packet in order: its header up to SSRC, the length of the rest, and the rest.
+/// RFC 5109 sections 8.1 and 8.2.
 fn protected_bits(packet: &[u8]) -> Option<Vec<u8>> {
     let (header, rest) = packet.split_at_checked(Header::OCTETS)?;
     let length = u16::try_from(rest.len()).ok()?.to_be_bytes();
     Some([&header[..8], &length, rest].concat())
 }
 
-/// Adds by XOR; the shorter operand is padded with zeros.
+/// Adds `octets` to `sum` by XOR; the shorter operand is padded with zeros.
 fn add(sum: &mut Vec<u8>, octets: &[u8]) {
     sum.resize(sum.len().max(octets.len()), 0);
     sum.iter_mut().zip(octets).for_each(|(sum, octet)| *sum ^= octet);
 }
 
-/// A parity payload that has been parsed.
+/// A ULPFEC parity payload that has been parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UlpfecPayload<'p> {
-    /// The sequence number of the first protected packet: SN base.
+    /// Sequence number of the first protected packet: SN base.
     pub first: u16,
-    /// The mask of protected packets: bit 63 stands for the first, and so on.
+    /// The mask of protected packets. Bit 63 stands for the first packet, bit 62 for the next, and so on.
     mask: u64,
     header: &'p [u8; HEADER_LENGTH],
     level: &'p [u8],
 }
 
 impl<'p> UlpfecPayload<'p> {
-    /// Parses a parity payload. Sections 7.3 and 7.4.
+    /// Parses a parity payload. RFC 5109 sections 7.3 and 7.4.
     ///
     /// # Errors
     /// If the payload is shorter than its header and length field say.
@@ -95,9 +96,9 @@ impl<'p> UlpfecPayload<'p> {
         64 - self.mask.trailing_zeros() as u8
     }
 
-    /// Returns the single missing packet, with its offset from the first. `None` unless exactly one packet is
-    /// missing, or if it had more octets than are protected. `received` are the received packets, by offset;
-    /// `source` is the common SSRC. Section 9.
+    /// Restores the missing packet, and returns it with its offset from the first. Returns `None` unless exactly
+    /// one packet is missing, or if that packet has more octets than are protected. `received` maps offsets to
+    /// received packets; `source` is the SSRC of all packets. RFC 5109 section 9.
     pub fn restore_packet(&self, received: &[(u8, &[u8])], source: u32) -> Option<(u8, Vec<u8>)> {
         let bit = |place: u8| 1_u64.checked_shl(63_u32.wrapping_sub(place.into())).unwrap_or(0);
         let is_protected = |(place, _): &&(u8, &[u8])| self.mask & bit(*place) != 0;
@@ -114,7 +115,7 @@ impl<'p> UlpfecPayload<'p> {
         Some((place, self.packet(place, &bits, source)?))
     }
 
-    /// Returns the packet with these restored octets. Sections 9.1 and 9.2.
+    /// Returns the packet with the restored octets `bits`. RFC 5109 sections 9.1 and 9.2.
     fn packet(&self, place: u8, bits: &[u8], source: u32) -> Option<Vec<u8>> {
         let (header, rest) = bits.split_first_chunk::<HEADER_LENGTH>()?;
         let length = usize::from(u16::from_be_bytes([header[8], header[9]]));

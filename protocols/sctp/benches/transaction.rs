@@ -13,7 +13,7 @@ use hol_wire::{Address, Packet};
 const CLIENT: Address = hol_wire::ipv4(10, 0, 0, 1);
 const SERVER: Address = hol_wire::ipv4(10, 0, 0, 2);
 const DELAY: Duration = Duration::from_millis(10);
-/// Requests per second.
+/// Number of requests per second.
 const RATE: u64 = 1000;
 
 /// A client that sends requests at a constant rate and a server that replies.

@@ -20,7 +20,7 @@ fn main() -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the sum of the head-of-line waits of all messages.
+/// Simulates a transfer with `config`; returns the sum of the head-of-line waits of all messages.
 fn transfer(config: &Config) -> Duration {
     let (client, server) = (vec![ipv4(10, 0, 0, 1)], vec![ipv4(10, 0, 0, 2)]);
     let mut ends = [

@@ -7,25 +7,25 @@ use crate::state::State;
 use crate::tsn_map::MAX_DUPLICATES;
 use crate::{Config, Endpoint};
 
-/// What determines when the next SACK is sent.
+/// The state that determines when the next SACK is sent.
 #[derive(Debug)]
 pub(crate) struct Acknowledgements {
-    /// Packets with DATA since the last SACK that was sent to acknowledge them. A SACK that is bundled with DATA, or
-    /// that updates the window, does not reset this count. `net/sctp/sm_sideeffect.c` sctp_gen_sack, `output.c`
-    /// sctp_packet_bundle_sack.
+    /// Number of packets with DATA since the last SACK that was sent to acknowledge them. A SACK that is bundled
+    /// with DATA, or that updates the window, does not reset this number. `net/sctp/sm_sideeffect.c`
+    /// sctp_gen_sack, `output.c` sctp_packet_bundle_sack.
     packets: u32,
-    /// Whether the next packet is acknowledged at once.
+    /// Whether the next packet must be acknowledged at once.
     due: bool,
-    /// The path of the last DATA, to which a SACK is sent. Section 6.4.
+    /// The path of the last DATA, on which the SACK is sent. RFC 9260 section 6.4.
     reply_path: usize,
-    /// The path on which DATA advanced the cumulative TSN since the last SACK; only DATA to this path carry a bundled
-    /// SACK.
+    /// The path on which DATA advanced the cumulative TSN since the last SACK; a SACK is bundled only with DATA on
+    /// this path.
     bundle_path: Option<usize>,
     /// The a_rwnd of the last SACK.
     advertised: usize,
 }
 
-/// The acknowledgement that the DATA chunks of one packet require.
+/// Which acknowledgement the DATA chunks of one packet require.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct SackRequest {
     /// Whether the packet contained a DATA chunk, or a chunk that counts like DATA.
@@ -33,24 +33,24 @@ pub(crate) struct SackRequest {
     /// Whether to acknowledge at once: for the I bit, a duplicate, or a chunk for which the receive buffer has no
     /// room.
     pub(crate) at_once: bool,
-    /// Whether the last gap was closed.
+    /// Whether the packet filled the last gap.
     pub(crate) gap_closed: bool,
 }
 
 impl Acknowledgements {
-    /// Creates the initial state: the first packet is acknowledged at once. Section 5.1.
+    /// Creates the initial state, in which the first packet is acknowledged at once. RFC 9260 section 5.1.
     pub(crate) fn new(config: &Config) -> Self {
         let advertised = config.receive_buffer.0 as usize;
         Self { packets: 0, due: true, reply_path: 0, bundle_path: None, advertised }
     }
 
-    /// Notes that DATA, new or duplicate, arrived on `path`. The next SACK goes to this path: on another one it might
-    /// be lost.
+    /// Records that DATA, new or duplicate, arrived on `path`. The next SACK is sent on this path, because on
+    /// another it might be lost.
     pub(crate) fn note_data(&mut self, path: usize) {
         self.reply_path = path;
     }
 
-    /// Notes DATA on `path` that was next in order, with no gap after it.
+    /// Records that DATA arrived on `path` that advanced the cumulative TSN and left no gap.
     pub(crate) fn note_in_order(&mut self, path: usize) {
         self.bundle_path = Some(path);
     }
@@ -61,8 +61,8 @@ impl Acknowledgements {
 }
 
 impl Endpoint {
-    /// Returns the number of free octets for user data; unread data occupy room (`net/sctp/associola.c`
-    /// sctp_assoc_rwnd_decrease).
+    /// Returns the number of octets of user data for which the receive buffer has room; unread data use some of it
+    /// (`net/sctp/associola.c` sctp_assoc_rwnd_decrease).
     pub(crate) fn receive_window(&self) -> usize {
         let held = self.reassembly.held_octets()
             + self.interleaved.held_octets()
@@ -72,7 +72,7 @@ impl Endpoint {
         (self.config.receive_buffer.0 as usize).saturating_sub(held)
     }
 
-    /// Acknowledges a packet now or later, after its chunks were processed. Section 6.2.
+    /// Acknowledges a packet, now or later, after its chunks have been processed. RFC 9260 section 6.2.
     pub(crate) fn acknowledge_packet(&mut self, now: Time, seen: SackRequest) {
         if !seen.has_data {
             return;
@@ -94,13 +94,15 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the window has opened by enough for an update: silly window avoidance. Section 6.2.
+    /// Returns whether the window has opened enough for a window update (silly window avoidance). RFC 9260 section
+    /// 6.2.
     fn window_update_due(&self) -> bool {
         let opened = self.receive_window().saturating_sub(self.acknowledgements.advertised);
         opened as u64 >= (self.config.receive_buffer.0 / 8).max(self.config.mtu.0)
     }
 
-    /// Sends a window update after a read if it made enough room (`net/sctp/associola.c` sctp_assoc_rwnd_increase). Section 6.2.
+    /// Sends a window update after the application has read enough data (`net/sctp/associola.c`
+    /// sctp_assoc_rwnd_increase). RFC 9260 section 6.2.
     pub(crate) fn send_window_update_if_due(&mut self, now: Time) {
         if self.state.receives_data() && self.window_update_due() {
             let update = self.make_sack();
@@ -110,8 +112,8 @@ impl Endpoint {
     }
 
     /// Returns the maximum number of gap ack blocks in a SACK. With concurrent multipath transfer each chunk in
-    /// flight on a slower path causes a gap, so the maximum is the number that fits into a packet with 16 duplicates.
-    /// RFC 9260 section 3.3.4.
+    /// flight on a slower path causes a gap, so the limit is the number that fits into a packet with 16 duplicate
+    /// TSNs. RFC 9260 section 3.3.4.
     fn gap_block_limit(&self) -> u16 {
         if !self.config.cmt {
             return self.config.max_gap_blocks;
@@ -120,14 +122,14 @@ impl Endpoint {
         u16::try_from(room).unwrap_or(u16::MAX)
     }
 
-    /// Queues a SACK, and restarts the count of packets.
+    /// Queues a SACK, and restarts the count of packets to acknowledge.
     pub(crate) fn queue_sack(&mut self) {
         let sack = self.make_sack();
         self.acknowledgements.packets = 0;
         self.control.push_back((Some(self.acknowledgements.reply_path), Chunk::Sack(sack)));
     }
 
-    /// Builds the current SACK, which acknowledges everything received. Section 3.3.4.
+    /// Builds the current SACK, which acknowledges everything received. RFC 9260 section 3.3.4.
     pub(crate) fn make_sack(&mut self) -> Sack {
         let a_rwnd = self.receive_window();
         self.timers.sack = None;

@@ -14,23 +14,23 @@ use sha2::Sha256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hash {
-    /// SHA-1, which every endpoint must support.
+    /// SHA-1, which every endpoint must support. RFC 4895 section 6.1.
     Sha1,
-    /// SHA-256.
+    /// SHA-256. RFC 4895 section 3.3.
     Sha256,
 }
 
-/// Octets of a Random Number. Section 3.1.
+/// Length of a Random Number in octets. RFC 4895 section 3.1.
 const RANDOM_OCTETS: usize = 32;
-/// The empty endpoint pair shared key. Section 6.2.
+/// Identifier of the empty endpoint pair shared key. RFC 4895 section 6.2.
 const EMPTY_KEY: u16 = 0;
 
-/// The parameters of one end's INIT or INIT ACK.
+/// The authentication parameters in the INIT or INIT ACK of one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AuthOffer {
-    /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. Section 6.1.
+    /// RANDOM, CHUNKS and HMAC-ALGO in their wire format, without padding. RFC 4895 section 6.1.
     pub(crate) key_vector: Bytes,
-    /// The first hash in this end's list that we support.
+    /// The first hash in this endpoint's list that we support.
     pub(crate) hash: Hash,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct AuthOffer {
 pub(crate) struct Authentication {
     /// The association shared key.
     key: Vec<u8>,
-    /// The hash that the peer requires.
+    /// The hash function that the peer requires in our HMACs.
     hash: Hash,
-    /// The hash that we require.
+    /// The hash function that we require in the peer's HMACs.
     own_hash: Hash,
 }
 
@@ -77,8 +77,8 @@ impl Hash {
     }
 }
 
-/// Returns our parameters, which stay the same for the lifetime of an endpoint; SHA-1 is always included.
-/// `number` returns unpredictable numbers. Section 6.1.
+/// Returns our parameters, which stay the same for the lifetime of an endpoint; SHA-1 is always included. The
+/// caller passes `number`, which returns unpredictable numbers. RFC 4895 section 6.1.
 pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec<Parameter> {
     let random: Vec<u8> = (0..RANDOM_OCTETS / 8).flat_map(|_| number().to_be_bytes()).collect();
     let mut hashes = vec![hash.identifier(), Hash::Sha1.identifier()];
@@ -91,9 +91,9 @@ pub(crate) fn own_parameters(hash: Hash, mut number: impl FnMut() -> u64) -> Vec
 }
 
 impl AuthOffer {
-    /// Reads the parameters of an INIT or INIT ACK. Returns `None` if RANDOM or HMAC-ALGO is missing, or if
-    /// we support none of the hashes. An invalid Random Number is an error that aborts the association.
-    /// Sections 3 and 6.1.
+    /// Reads the parameters of an INIT or INIT ACK. Returns `None` if RANDOM or HMAC-ALGO is missing, or if we
+    /// support none of the hashes. An invalid Random Number is an error that aborts the association. RFC 4895
+    /// sections 3 and 6.1.
     pub(crate) fn read(parameters: &[Parameter]) -> Result<Option<Self>, Cause> {
         let (mut random, mut chunks, mut algorithms, mut hash) = (None, None, None, None);
         for parameter in parameters {
@@ -129,13 +129,13 @@ impl Authentication {
         Self { key: vectors.map(|vector| &vector[..]).concat(), hash: peer.hash, own_hash: own.hash }
     }
 
-    /// Returns an AUTH chunk with a zero HMAC, for a packet that is not complete yet. Section 6.2.
+    /// Returns an AUTH chunk with a zero HMAC, for a packet that is not complete yet. RFC 4895 section 6.2.
     pub(crate) fn empty_auth_chunk(&self) -> Chunk {
         let hmac = Bytes::from_static(&[0; 32]).slice(..self.hash.length());
         Chunk::Auth(Box::new(Auth { shared_key_id: EMPTY_KEY, hmac_id: self.hash.identifier(), hmac }))
     }
 
-    /// Computes the HMAC of a packet's AUTH chunk over the chunks after it. Section 6.2.
+    /// Computes the HMAC of a packet's AUTH chunk over that chunk and the chunks after it. RFC 4895 section 6.2.
     pub(crate) fn sign(&self, chunks: &mut [Chunk]) {
         let Some(at) = chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_))) else { return };
         let hmac = self.compute_hmac(self.hash, &chunks[at..]);
@@ -144,8 +144,8 @@ impl Authentication {
         }
     }
 
-    /// Returns whether the first chunk is an AUTH with a valid HMAC. An `Err` must be reported to the peer. Section
-    /// 6.3.
+    /// Returns whether the first chunk is an AUTH with a valid HMAC. The caller must report an `Err` to the peer.
+    /// RFC 4895 section 6.3.
     pub(crate) fn verify(&self, chunks: &[Chunk]) -> Result<bool, Cause> {
         let Some(Chunk::Auth(auth)) = chunks.first() else { return Ok(false) };
         let asked_for = |hash: &Hash| [self.own_hash, Hash::Sha1].contains(hash);
@@ -154,7 +154,8 @@ impl Authentication {
         Ok(auth.shared_key_id == EMPTY_KEY && self.compute_hmac(hash, chunks) == auth.hmac)
     }
 
-    /// Computes the HMAC over the AUTH chunk with a zero HMAC and everything after it, padding included. Section 6.2.
+    /// Computes the HMAC over the AUTH chunk with a zero HMAC and everything after it, padding included. RFC 4895
+    /// section 6.2.
     fn compute_hmac(&self, hash: Hash, chunks: &[Chunk]) -> Bytes {
         let mut data = Vec::new();
         let [Chunk::Auth(auth), rest @ ..] = chunks else { unreachable!("the first is AUTH: {chunks:?}") };
@@ -187,7 +188,8 @@ mod tests {
         );
     }
 
-    /// RFC 4895 section 6.1: both ends derive the same key, whichever vector is smaller, and each uses the hash that the other prefers.
+    /// RFC 4895 section 6.1: both ends derive the same key, whichever vector is smaller, and each uses the hash
+    /// that the other prefers.
     #[test]
     fn both_ends_derive_the_same_key() {
         let [a, b] = offers([Hash::Sha256, Hash::Sha1]);
@@ -196,7 +198,8 @@ mod tests {
         assert_eq!(ends.map(|end| end.hash), [Hash::Sha1, Hash::Sha256]);
     }
 
-    /// RFC 4895 section 6.1, by hand: type, length and value of each parameter, the smaller vector first, without padding.
+    /// RFC 4895 section 6.1, by hand: type, length and value of each parameter, the smaller vector first, without
+    /// padding.
     #[test]
     fn key_is_the_smaller_vector_then_the_larger() {
         let parameters = |octet| {
@@ -216,7 +219,8 @@ mod tests {
         assert_eq!(Authentication::new(&small, &large).key, key);
     }
 
-    /// RFC 4895 section 6.1: a Random Number without 32 octets aborts the association; if a parameter is missing, there is no offer.
+    /// RFC 4895 section 6.1: a Random Number without 32 octets aborts the association; if a parameter is missing,
+    /// there is no offer.
     #[test]
     fn a_random_number_has_32_octets() {
         let short = Parameter::Random(Bytes::from_static(&[1; 31]));

@@ -2,12 +2,12 @@
 
 use hol_base::{Duration, Time};
 
-/// A clock that counts in ticks.
+/// The clock of an endpoint, which counts in ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     /// Length of a tick in nanoseconds, at least 1.
     tick: u64,
-    /// Whether timers expire at the slots of a hierarchical timer wheel.
+    /// Whether timers expire at the slots of a hierarchical timer wheel, as in Linux.
     wheel: bool,
     /// The tick at which a timer last expired.
     last_expiry: Option<u64>,
@@ -18,7 +18,7 @@ impl Clock {
         Self { tick: tick.as_nanos().max(1), wheel, last_expiry: None }
     }
 
-    /// Notes that a timer expires at `now`.
+    /// Records that a timer expires at `now`.
     pub(crate) fn on_expiry(&mut self, now: Time) {
         self.last_expiry = Some(self.tick_of(now));
     }
@@ -28,12 +28,12 @@ impl Clock {
         time.as_nanos() / self.tick
     }
 
-    /// Returns `span` in ticks, rounded up.
+    /// Converts a duration to ticks, rounded up.
     pub(crate) fn ticks(self, span: Duration) -> u64 {
         span.as_nanos().div_ceil(self.tick)
     }
 
-    /// Returns the duration of this number of ticks.
+    /// Converts a number of ticks to a duration.
     pub(crate) fn span(self, ticks: u64) -> Duration {
         Duration::from_nanos(ticks.saturating_mul(self.tick))
     }
@@ -43,13 +43,13 @@ impl Clock {
         self.span(self.tick_of(later).saturating_sub(self.tick_of(earlier)))
     }
 
-    /// Returns the first time that is more than `span` after `now`, counted in ticks.
+    /// Returns the start of the first tick that is more than `span` after that of `now`.
     pub(crate) fn first_after(self, now: Time, span: Duration) -> Time {
         let last = self.tick_of(now).saturating_add(self.ticks(span));
         Time::from_nanos(last.saturating_add(1).saturating_mul(self.tick))
     }
 
-    /// Returns when a timer that is set at `now` for `delay` expires: always later than `now`.
+    /// Returns when a timer expires that is set at `now` for `delay`: always later than `now`.
     pub(crate) fn expiry(self, now: Time, delay: Duration) -> Time {
         let ticks = self.ticks(delay).max(1);
         let present = self.tick_of(now);
@@ -61,9 +61,9 @@ impl Clock {
     }
 }
 
-/// Returns the tick at which a hierarchical timer wheel runs a timer that is set for tick `expires`, `ticks` from
-/// now. The wheel has 64 buckets per level, and each level is 8 times as coarse as the one below. A timer runs at the
-/// end of its bucket, so never early.
+/// Returns the tick at which a hierarchical timer wheel runs a timer that is set for tick `expires`, which is
+/// `ticks` ticks from now. The wheel has 64 buckets per level, and each level is 8 times as coarse as the one
+/// below. A timer runs at the end of its bucket, so it is never early.
 fn wheel_edge(expires: u64, ticks: u64) -> u64 {
     const WHEEL_LEVELS: u32 = 8;
     let level = (0..WHEEL_LEVELS).find(|level| ticks < 63 << (3 * level)).unwrap_or(WHEEL_LEVELS);

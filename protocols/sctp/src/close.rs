@@ -17,7 +17,7 @@ impl Endpoint {
         }
     }
 
-    /// Continues the shutdown if all data have been delivered; returns whether it did so.
+    /// Continues the shutdown if all data have been acknowledged; returns whether it did.
     pub(crate) fn shutdown_if_delivered(&mut self, now: Time) -> bool {
         let closing = matches!(self.state, State::ShutdownPending | State::ShutdownReceived);
         if !closing
@@ -37,7 +37,8 @@ impl Endpoint {
         true
     }
 
-    /// Queues a SHUTDOWN, which contains the cumulative TSN and so changes with each DATA chunk. Section 9.2.
+    /// Queues a SHUTDOWN chunk. It contains the cumulative TSN, so it must be built again after each DATA
+    /// chunk. RFC 9260 section 9.2.
     pub(crate) fn queue_shutdown(&mut self, now: Time) {
         let cumulative_tsn = self.tsn_map.cumulative();
         self.control.push_back((None, Chunk::Shutdown { cumulative_tsn }));
@@ -56,7 +57,7 @@ impl Endpoint {
         self.timers.t2_shutdown = Some(self.clock.expiry(now, rto));
     }
 
-    /// Handles an unanswered SHUTDOWN or SHUTDOWN ACK.
+    /// Handles the expiry of T2-shutdown: a SHUTDOWN or SHUTDOWN ACK was not answered.
     pub(crate) fn on_t2_expired(&mut self, now: Time) {
         if self.error_count >= self.config.association_max_retrans {
             return self.on_association_max_retrans();
@@ -69,7 +70,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles a shutdown that takes too long as a whole.
+    /// Handles the expiry of T5-shutdown-guard: the shutdown as a whole takes too long.
     pub(crate) fn on_t5_expired(&mut self) {
         self.abort(Cause::UserInitiatedAbort(bytes::Bytes::new()), Failure::ShutdownTimedOut);
     }

@@ -11,202 +11,212 @@ use crate::{Hash, Scheduler, StreamValues};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Outbound streams requested (OS of INIT). RFC 9260 section 3.3.2.
+    /// Number of outbound streams to request (OS of INIT). RFC 9260 section 3.3.2.
     pub streams: u16,
-    /// Inbound streams accepted (MIS of INIT). RFC 9260 section 3.3.2.
+    /// Maximum number of inbound streams to accept (MIS of INIT). RFC 9260 section 3.3.2.
     pub max_inbound_streams: u16,
-    /// Reduce OS and MIS of the INIT ACK, and of an INIT after a stale cookie, to the peer's limits; otherwise announce the configured
-    /// values. By RFC 9260 section 5.1.1 both ends use the smaller numbers.
+    /// In an INIT ACK, and in an INIT after a stale cookie, reduce OS and MIS to the peer's limits; otherwise
+    /// announce the configured values. By RFC 9260 section 5.1.1 both ends use the smaller numbers anyway.
     pub init_ack_reduces_streams: bool,
     /// List the supported address types in INIT. RFC 9260 section 3.3.2.1.
     pub names_address_types: bool,
-    /// Octets of the association's state in a cookie. The cookie has at least the length of this state, the peer's
-    /// INIT and the host's addresses, rounded up to a multiple of 32 octets, plus 36 octets for a signature. 0: the
-    /// cookie is no longer than needed. RFC 9260 section 5.1.3 does not specify the length.
+    /// Length in octets of the association's state in a cookie. A cookie is at least as long as this state, the
+    /// peer's INIT and the host's addresses together, rounded up to a multiple of 32 octets, plus 36 octets for a
+    /// signature. 0: the cookie has the minimum length. RFC 9260 section 5.1.3 does not specify the length.
     pub cookie_state: ByteCount,
-    /// The largest IP packet in octets, limited by the network's MTU; 0: the network's MTU.
+    /// Maximum length of an IP packet in octets, also limited by the network's MTU; 0: only by the network's MTU.
     pub mtu: ByteCount,
-    /// Maximum octets of received user data that wait for earlier data or for the application; the initial a_rwnd. RFC
-    /// 9260 section 6.
+    /// Maximum number of octets of received user data that wait for earlier data or for the application. It is the
+    /// initial a_rwnd. RFC 9260 section 6.
     pub receive_buffer: ByteCount,
-    /// The limit of data that waits for acknowledgement or transmission, in octets.
+    /// Maximum number of octets in the send buffer, which wait for transmission or acknowledgement.
     pub send_buffer: ByteCount,
-    /// Octets in the send buffer for each chunk in addition to its user data.
+    /// Octets that each chunk occupies in the send buffer in addition to its user data.
     pub send_buffer_overhead: ByteCount,
-    /// Let user data occupy the send buffer as in Linux: by the size of the memory block that stores them, until
+    /// Count the use of the send buffer as Linux does: user data occupy the memory block that stores them until
     /// their whole message is acknowledged. A message of any length is accepted as long as there is any room.
     pub send_buffer_blocks: bool,
     /// With `send_buffer_blocks`, the size of the smallest memory block in octets; the larger blocks are powers of
     /// two.
     pub send_buffer_small_block: ByteCount,
 
-    /// Fail for a message longer than the send buffer, instead of waiting for room. Linux: EMSGSIZE.
+    /// Refuse a message that is longer than the send buffer, instead of waiting for room. Linux: EMSGSIZE.
     pub send_buffer_bounds_messages: bool,
 
-    /// RTO.Initial. RFC 9260 section 16.
+    /// RTO.Initial: the RTO before the first measurement. RFC 9260 section 16.
     pub rto_initial: Duration,
-    /// RTO.Min. RFC 9260 section 16.
+    /// RTO.Min: the minimum RTO. RFC 9260 section 16.
     pub rto_min: Duration,
-    /// RTO.Max. RFC 9260 section 16.
+    /// RTO.Max: the maximum RTO. RFC 9260 section 16.
     pub rto_max: Duration,
-    /// The smallest RTTVAR; at least a tick of the clock. RFC 9260 section 6.3.1 G1.
+    /// Minimum of RTTVAR, at least a tick of the clock. RFC 9260 section 6.3.1 G1.
     pub rttvar_min: Duration,
-    /// The tick of the clock for round-trip times and timers; `"0s"` is exact.
+    /// Length of a tick of the clock for round-trip times and timers; `"0s"` means an exact clock.
     pub clock_tick: Duration,
-    /// Run timers in a hierarchical wheel: they expire late, by up to 1/8 of their length.
+    /// Run timers in a hierarchical timer wheel: they expire late, by up to 1/8 of their duration.
     pub timer_wheel: bool,
 
-    /// The time from a packet's arrival to the application's read: interrupt, scheduler, system call.
+    /// Time from a packet's arrival until the application reads its data: interrupt, scheduler, system call.
     pub wakeup: Duration,
 
-    /// SACK.Delay: the longest delay of a SACK. RFC 9260 section 6.2.
+    /// SACK.Delay: the maximum delay of a SACK. RFC 9260 section 6.2.
     pub sack_delay: Duration,
     /// Send a SACK after this number of packets with DATA: 2 in RFC 9260 section 6.2.
     pub sack_frequency: u32,
-    /// Acknowledge at once when the last gap is filled. RFC 9260 section 6.2 refers to RFC 5681 section 4.2.
+    /// Send a SACK at once when the last gap is filled. RFC 9260 section 6.2 refers to RFC 5681 section 4.2.
     pub sack_when_gap_closes: bool,
-    /// Let only the last DATA chunk of a packet decide about an immediate SACK for a duplicate or the I bit;
-    /// otherwise any chunk does. RFC 9260 section 6.2 permits either for duplicates among new chunks.
+    /// For an immediate SACK because of a duplicate or the I bit, consider only the last DATA chunk of a packet;
+    /// otherwise any of its chunks is enough. RFC 9260 section 6.2 permits either if a duplicate is bundled with
+    /// new chunks.
     pub sack_as_last_chunk_asks: bool,
     /// Bundle a delayed SACK with DATA. RFC 9260 section 6.1.
     pub bundle_sack_with_data: bool,
-    /// Leave room in a message's first fragment: for a delayed SACK if nothing else is to be sent, and for a COOKIE ECHO of 200 octets
-    /// before the association is established. Nagle's algorithm then delays only messages that are shorter than this fragment. RFC 9260
-    /// section 6.10.
+    /// Leave room in a message's first fragment: for a delayed SACK if no other data are queued, and for a COOKIE
+    /// ECHO of 200 octets before the association is established. Nagle's algorithm then delays only messages that
+    /// are shorter than this fragment. RFC 9260 section 6.10.
     pub fragments_leave_room: bool,
-    /// The maximum distance of the TSN of an acceptable DATA or FORWARD TSN chunk from the cumulative TSN. SACKs can
-    /// report at most 65535: RFC 9260 section 3.3.4.
+    /// Maximum distance of the TSN of a DATA or FORWARD TSN chunk from the cumulative TSN; chunks beyond it are
+    /// dropped. SACKs can report at most 65535: RFC 9260 section 3.3.4.
     pub max_tsn_gap: u16,
-    /// The largest number of gap ack blocks in a SACK, which RFC 9260 section 3.3.4 limits by the MTU.
+    /// Maximum number of gap ack blocks in a SACK. RFC 9260 section 3.3.4 limits it only by the MTU.
     pub max_gap_blocks: u16,
 
-    /// Delay a small packet while data is in flight (Nagle's algorithm). RFC 9260 section 6.1.
+    /// Delay a small packet while data are in flight (Nagle's algorithm). RFC 9260 section 6.1.
     pub nagle: bool,
-    /// Send packets in trains of up to half of cwnd. Rules for one packet then apply to a train: Nagle's algorithm, the
-    /// single packet of a fast retransmit, and bundling with a COOKIE ECHO. So DATA may be in a packet after the COOKIE
-    /// ECHO, which RFC 9260 section 5.1 forbids.
+    /// Send packets in trains of up to half of cwnd. Rules for one packet then apply to a train: Nagle's
+    /// algorithm, the single packet of a fast retransmit, and bundling with a COOKIE ECHO. So a packet with DATA
+    /// may follow the one with the COOKIE ECHO, which RFC 9260 section 5.1 forbids.
     pub segmentation_offload: bool,
     /// Apply Nagle's algorithm to retransmissions, too.
     pub nagle_delays_retransmissions: bool,
-    /// The number of miss indications that trigger a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
+    /// Number of miss indications that trigger a fast retransmit: 3 in RFC 9260 section 7.2.4, 4 in RFC 2960.
     pub missing_reports: u32,
-    /// Fast-retransmit a chunk again if its fast retransmission is lost, as soon as data sent after that retransmission
-    /// are acknowledged.
+    /// Fast-retransmit a chunk again if its fast retransmission is lost: when data that were sent after it are
+    /// acknowledged.
     pub fast_retransmit_again: bool,
-    /// Count miss indications of a retransmission from the next SACK on, although it cannot have arrived yet. Otherwise only SACKs of data
-    /// that were sent after it count. Has an effect with `fast_retransmit_again`.
+    /// Count miss indications of a retransmitted chunk from the next SACK on, although the retransmission cannot
+    /// have arrived yet. Otherwise only SACKs of data that were sent after the retransmission count. Has an effect
+    /// only with `fast_retransmit_again`.
     pub retransmissions_miss_at_once: bool,
-    /// Let every fast retransmit in fast recovery ignore cwnd. RFC 9260 section 7.2.4 step 3 allows it only for the fast retransmit that
-    /// starts the recovery.
+    /// Let every fast retransmit in fast recovery ignore cwnd. RFC 9260 section 7.2.4 step 3 allows it only for
+    /// the fast retransmit that starts the recovery.
     pub fast_retransmit_in_recovery: bool,
-    /// Detect losses by time instead of by miss indications, and probe for the loss of the last packet: RACK-TLP, RFC 8985 with TSNs
-    /// instead of sequence numbers.
+    /// Detect losses by time instead of by miss indications, and probe for the loss of the last packet: RACK-TLP,
+    /// RFC 8985 with TSNs instead of sequence numbers.
     pub rack: bool,
-    /// Restart T3-rtx at a fast retransmission of the earliest outstanding TSN. RFC 9260 section 7.2.4 step 4.
+    /// Restart T3-rtx when the earliest outstanding TSN is fast-retransmitted. RFC 9260 section 7.2.4 step 4.
     pub fast_retransmit_restarts_t3: bool,
-    /// Max.Burst in packets; 0: unlimited. RFC 9260 section 6.1.
+    /// Max.Burst in packets; 0 means unlimited. RFC 9260 section 6.1.
     pub max_burst: u32,
-    /// cwnd starts at min(4 * MTU, max(2 * MTU, this)): 4404 in RFC 9260 section 7.2.1, 4380 in RFC 4960.
+    /// Initial cwnd: min(4 * MTU, max(2 * MTU, this value)). The value is 4404 octets in RFC 9260 section 7.2.1,
+    /// 4380 in RFC 4960.
     pub initial_window: ByteCount,
-    /// cwnd starts at this number of MTUs; 0: `initial_window` applies. RFC 9260 section 7.2.1 allows at most 4.
+    /// Initial cwnd in MTUs; 0: `initial_window` applies. RFC 9260 section 7.2.1 allows at most 4.
     pub initial_window_packets: u32,
-    /// The maximum by which a SACK enlarges cwnd in slow start, in MTUs: L in RFC 9260 section 7.2.1.
+    /// Maximum amount in MTUs by which a SACK enlarges cwnd in slow start: L in RFC 9260 section 7.2.1.
     pub slow_start_limit: u32,
-    /// Enlarge cwnd only when the cumulative TSN advances. RFC 4960 section 7.2.1; RFC 9260 counts gap ack blocks, too.
+    /// Enlarge cwnd only when the cumulative TSN advances. RFC 4960 section 7.2.1. In RFC 9260 data acknowledged
+    /// by gap ack blocks count, too.
     pub growth_needs_cumulative_tsn: bool,
-    /// Leave cwnd and partial_bytes_acked unchanged in fast recovery; RFC 9260 section 7.2.1 excludes only slow start.
+    /// Leave cwnd and partial_bytes_acked unchanged in fast recovery. RFC 9260 section 7.2.1 forbids only growth
+    /// in slow start.
     pub fast_recovery_holds_window: bool,
-    /// The smallest cwnd after a fast retransmit in MTUs: 4 in RFC 9260 section 7.2.3.
+    /// Minimum of cwnd after a fast retransmit, in MTUs: 4 in RFC 9260 section 7.2.3.
     pub fast_retransmit_window: u32,
     /// Let the last chunk exceed cwnd, as RFC 9260 section 6.1 B allows. Otherwise a chunk must fit, and cwnd counts as
     /// fully used when less than one MTU is free.
     pub last_chunk_exceeds_window: bool,
-    /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also allows an implementation to
-    /// limit only the number of packets.
+    /// Let Max.Burst reduce cwnd itself and raise ssthresh to the previous cwnd. RFC 9260 section 6.1 D also
+    /// allows an implementation to limit only the number of packets.
     pub max_burst_lowers_window: bool,
-    /// Set the I bit of DATA while cwnd is below this number of MTUs, so that the peer does not delay its SACK; 0: never. RFC 9260 section
-    /// 6.2.
+    /// Set the I bit of DATA while cwnd is below this number of MTUs, so that the peer does not delay its SACK; 0:
+    /// never. RFC 9260 section 6.2.
     pub immediate_sack_below: u32,
-    /// The event at which the cwnd of an idle path is halved. RFC 9260 section 7.2.1.
+    /// The event that halves the cwnd of an idle path. RFC 9260 section 7.2.1.
     pub idle_decay: IdleDecay,
 
-    /// Send data on all paths at the same time, each with its own window: concurrent multipath transfer.
+    /// Send data on all paths at the same time, each path with its own congestion window (concurrent multipath
+    /// transfer).
     pub cmt: bool,
 
-    /// Offer FORWARD TSN. RFC 3758.
+    /// Announce support of FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Process even an outdated FORWARD TSN, and count each one for the delayed SACK in addition to the DATA in its
-    /// packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
+    /// Process outdated FORWARD TSN chunks too, and count each one for the delayed SACK, in addition to the DATA
+    /// in its packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
     pub forward_tsn_always_counts: bool,
-    /// Let a SACK first abandon each message that has reached its limit (with `retransmissions=0` all messages in
-    /// flight), and only then acknowledge the other messages. Messages abandoned like this neither open the window nor
-    /// end a round-trip measurement, and their unsent fragments are dropped without a TSN. Otherwise a message that the
-    /// SACK acknowledges is not abandoned, and a limit of retransmissions is reached when one more is due. RFC 3758
-    /// section 3.5, RFC 7496 section 3.
+    /// When a SACK arrives, first abandon each message that has reached its limit (with `retransmissions=0` all
+    /// messages in flight), and only then process the acknowledgements of the other messages. Messages abandoned
+    /// like this neither open the window nor end a round-trip measurement, and their unsent fragments are dropped
+    /// without a TSN. Otherwise a message that the SACK acknowledges is not abandoned, and a limit of
+    /// retransmissions is reached when one more is due. RFC 3758 section 3.5, RFC 7496 section 3.
     pub sack_checks_limits_first: bool,
-    /// Offer I-DATA, with which messages of several streams may be interleaved. RFC 8260 section 2.
+    /// Announce support of I-DATA, with which messages of several streams can be interleaved. RFC 8260 section 2.
     pub interleaving: bool,
-    /// Give the second fragment of an I-DATA message the FSN 0 at both ends, as in Linux; it is 1 in RFC 8260 section 2.1.
+    /// Give the second fragment of an I-DATA message the FSN 0 at both ends, as in Linux; RFC 8260 section 2.1
+    /// requires 1.
     pub second_fsn_is_zero: bool,
     /// The stream scheduler. RFC 8260 section 3.
     pub scheduler: Scheduler,
-    /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260 section 4.3.3.
+    /// Priorities or weights of the outgoing streams for the scheduler, as in `"7/0"`; `""` for none. RFC 8260
+    /// section 4.3.3.
     pub stream_values: StreamValues,
-    /// Let fair schedulers count only the last fragment of a message that is not interleaved. RFC 8260 sections 3.5 and 3.6 refer to
-    /// lengths of messages.
+    /// Let fair schedulers count only the last fragment of a message if messages are not interleaved. RFC 8260
+    /// sections 3.5 and 3.6 count the length of the message.
     pub fair_counts_last_fragment: bool,
-    /// Offer RE-CONFIG, by which streams can be reset and added. RFC 6525 section 5.1.1.
+    /// Announce support of RE-CONFIG, with which streams can be reset and added. RFC 6525 section 5.1.1.
     pub reconfig: bool,
     /// Accept a checksum of zero, and send it if the peer accepts it. Needs a lower layer that detects errors, as
     /// DTLS does: RFC 9653 section 6 defines no other method.
     pub zero_checksum: bool,
-    /// Offer ECN, so that routers may mark packets instead of dropping them. RFC 4960 appendix A.
+    /// Announce support of ECN, so that routers can mark packets instead of dropping them. RFC 4960 appendix A.
     pub ecn: bool,
-    /// As the server, treat echoes of marks on DATA up to a random TSN as answered, so about half of all servers do not
-    /// reduce their window. Otherwise only echoes before the initial TSN.
+    /// As the server, treat ECNE chunks for TSNs up to a random one as already answered: they do not reduce the
+    /// window, so about half of all servers do not reduce it. Otherwise treat only TSNs before the initial TSN so.
     pub ecn_answered_to_random_tsn: bool,
 
-    /// Offer chunk authentication. RFC 4895.
+    /// Announce support of chunk authentication. RFC 4895.
     pub auth: bool,
-    /// The hash with which the peer must authenticate; SHA-1 is accepted, too. RFC 4895 section 3.3.
+    /// The hash function that the peer must use to authenticate; SHA-1 is accepted, too. RFC 4895 section 3.3.
     pub auth_hash: Hash,
-    /// Offer dynamic address reconfiguration, by which associations survive a change of addresses. RFC 5061.
+    /// Announce support of dynamic address reconfiguration, with which associations survive a change of addresses.
+    /// RFC 5061.
     pub addip: bool,
-    /// Send one change per ASCONF; only the addition of an address is sent together with the deletion of the previous
-    /// last address. If the peer rejects the deletion, only ASCONF chunks are sent until the next ASCONF is
-    /// acknowledged, and the deletion is requested once more. Otherwise all changes are sent together (RFC 5061 section
-    /// 4.1.1).
+    /// Send each change of addresses in a separate ASCONF; only an addition and the deletion of the previous last
+    /// address are sent together. If the peer rejects the deletion, only ASCONF chunks are sent until the next
+    /// ASCONF is acknowledged, and the deletion is requested once more. Otherwise all changes are sent together
+    /// (RFC 5061 section 4.1.1).
     pub asconf_apart: bool,
-    /// Refuse to delete the address by which an ASCONF from an unknown address was looked up. RFC 5061 section 5.3.2.
+    /// Refuse an ASCONF from an unknown address that would delete the address by which its association was found.
+    /// RFC 5061 section 5.3.2.
     #[serde(alias = "asconf_keeps_lookup")]
     pub asconf_keeps_lookup_address: bool,
-    /// If the peer deletes an address, count data in flight to it as sent to another address, where they wait for the
-    /// T3-rtx timer or for miss indications. Otherwise these data are lost.
+    /// If the peer deletes an address, count data in flight to it as in flight to another address, where they wait
+    /// for the T3-rtx timer or for miss indications. Otherwise these data are lost.
     pub deleted_flight_moves: bool,
 
-    /// Send heartbeats to idle paths. RFC 9260 section 8.3.
+    /// Send HEARTBEATs on idle paths. RFC 9260 section 8.3.
     pub heartbeat: bool,
-    /// Count a HEARTBEAT as the one measurement in progress (RFC 9260 section 6.3.1 C4): until it is answered, DATA
-    /// does not measure the round trip, and the RTO stays backed off.
+    /// Let an unanswered HEARTBEAT count as the one round-trip measurement in progress (RFC 9260 section 6.3.1
+    /// C4). Until it is answered, DATA is not used to measure the round-trip time, and the RTO stays backed off.
     pub heartbeat_holds_rtt: bool,
-    /// Count an unanswered HEARTBEAT against the association although another path carries its data, and end
-    /// an association that has reached its limit when a HEARTBEAT is due. By RFC 9260 section 8.1 it does not
-    /// count, and the limit must be exceeded.
+    /// Count an unanswered HEARTBEAT as an error of the association even if another path carries its data, and end
+    /// an association whose error count has reached its limit when a HEARTBEAT is due. By RFC 9260 section 8.1 the
+    /// HEARTBEAT does not count, and the limit must be exceeded.
     pub heartbeat_fails_association: bool,
-    /// Postpone the HEARTBEAT of a path also when lost data must wait for the congestion window; by RFC 9260 section 8.3 only data that
-    /// are sent postpone it.
+    /// Postpone the HEARTBEAT of a path also while lost data wait for the congestion window. By RFC 9260 section
+    /// 8.3 only data that are sent postpone it.
     pub lost_data_delay_heartbeats: bool,
     /// HB.interval. RFC 9260 section 16.
     pub hb_interval: Duration,
     /// Path.Max.Retrans. RFC 9260 section 8.2.
     pub path_max_retrans: u32,
-    /// Send SACKs and other replies to the active path if the path of the received chunk has failed or is potentially
-    /// failed; by RFC 9260 section 6.4 replies go to the address that they answer.
+    /// Send SACKs and other replies to the active path if the path of the received chunk has failed or is
+    /// potentially failed; by RFC 9260 section 6.4 a reply is sent to the source address of the chunk.
     pub replies_avoid_failed_path: bool,
-    /// PotentiallyFailed.Max.Retrans; values from `path_max_retrans` on disable the potentially failed state. RFC
-    /// 7829 section 3.
+    /// PotentiallyFailed.Max.Retrans. A value of at least `path_max_retrans` disables the potentially failed
+    /// state. RFC 7829 section 3.
     pub pf_threshold: u32,
-    /// Let only a HEARTBEAT ACK end the potentially failed state; RFC 7829 section 3.2 lets a SACK end it, too.
+    /// Let only a HEARTBEAT ACK end the potentially failed state. By RFC 7829 section 3.2 a SACK ends it, too.
     pub pf_until_heartbeat_ack: bool,
     /// Association.Max.Retrans. RFC 9260 section 8.1.
     pub association_max_retrans: u32,
@@ -214,28 +224,29 @@ pub struct Config {
     pub max_init_retransmits: u32,
     /// Send a lost COOKIE ECHO to the peer's next address, like an INIT, as RFC 9260 section 5.1 recommends.
     pub cookie_echo_tries_all_paths: bool,
-    /// Answer the COOKIE ECHO at its source address, as RFC 9260 section 5.4 requires; otherwise at that of the INIT.
+    /// Send the COOKIE ACK to the source address of the COOKIE ECHO, as RFC 9260 section 5.4 requires; otherwise
+    /// to that of the INIT.
     pub cookie_ack_to_source: bool,
-    /// Abort the association if an expected INIT ACK or SHUTDOWN COMPLETE is bundled with other chunks; otherwise ignore it. RFC 9260
-    /// section 6.10.
+    /// Abort the association if an expected INIT ACK or SHUTDOWN COMPLETE is bundled with other chunks; otherwise
+    /// ignore the chunk. RFC 9260 section 6.10.
     pub bundled_handshake_aborts: bool,
     /// Valid.Cookie.Life. RFC 9260 section 5.1.3.
     pub valid_cookie_life: Duration,
 }
 
-/// When the window of an idle path is halved.
+/// The event that halves the congestion window of an idle path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleDecay {
-    /// Never.
+    /// The window of an idle path is never halved.
     Never,
-    /// Once per RTO without DATA, as in RFC 9260 section 7.2.1.
+    /// The window is halved once per RTO without DATA, as in RFC 9260 section 7.2.1.
     Rto,
-    /// Whenever a heartbeat is due.
+    /// The window is halved whenever a heartbeat is due.
     Heartbeat,
 }
 
-/// Ethernet's MTU, used if no other is known.
+/// MTU of Ethernet in octets, used if no other MTU is known.
 pub(crate) const ETHERNET_MTU: u64 = 1500;
 
 impl Config {
@@ -246,7 +257,7 @@ impl Config {
         Self { mtu: ByteCount(mtu), ..self.clone() }
     }
 
-    /// Returns the rules of the endpoint's congestion windows.
+    /// Returns the parameters of the endpoint's congestion windows.
     pub(crate) fn cwnd_parameters(&self) -> CwndParameters {
         let mtus = |count: u32| u64::from(count) * self.mtu.0;
         let rules = CwndParameters::rfc9260(self.mtu.0, self.initial_window.0);
@@ -263,7 +274,7 @@ impl Config {
         }
     }
 
-    /// Checks the configuration; the error names a value that no endpoint could work with.
+    /// Checks the configuration; the error names a value with which no endpoint can work.
     pub fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check([
             (self.streams > 0, "streams", "must be between 1 and 65535"),

@@ -30,7 +30,7 @@ use crate::tsn_map::TsnMap;
 use crate::{Config, Endpoint};
 
 impl Endpoint {
-    /// Opens the association actively. Section 5.1 A.
+    /// Sends an INIT to open the association. RFC 9260 section 5.1 A.
     pub(crate) fn send_init(&mut self, now: Time) {
         if self.state != State::Closed || self.ended || self.paths.list.is_empty() {
             return;
@@ -81,8 +81,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the parameter Supported Extensions with the chunk types of the enabled extensions; `None` if neither
-    /// authentication nor I-DATA nor RE-CONFIG is enabled. RFC 5061 section 4.2.7.
+    /// Returns the parameter Supported Extensions with the chunk types of the enabled extensions; `None` if
+    /// authentication, I-DATA and RE-CONFIG are all disabled. RFC 5061 section 4.2.7.
     fn extensions(&self) -> Option<Parameter> {
         let Config { partial_reliability, auth, addip, interleaving, reconfig, .. } = *self.config;
         let extensions = [
@@ -104,7 +104,8 @@ impl Endpoint {
         self.timers.t1 = Some(self.clock.expiry(now, self.timers.t1_delay));
     }
 
-    /// Handles the expiry of T1-init or T1-cookie. Sections 5.1.6 (INIT) and 5.1 C, Max.Init.Retransmits.
+    /// Handles the expiry of T1-init or T1-cookie: retransmits INIT (RFC 9260 section 5.1.6) or COOKIE ECHO
+    /// (section 5.1 C), at most Max.Init.Retransmits times.
     pub(crate) fn on_t1_expired(&mut self, now: Time) {
         self.timers.t1_expiries += 1;
         if self.timers.t1_expiries > self.config.max_init_retransmits {
@@ -127,7 +128,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers an INIT with a cookie and stores nothing. Sections 5.1 B, 5.2.1 and 5.2.2.
+    /// Answers an INIT with a cookie, without storing any state. RFC 9260 sections 5.1 B, 5.2.1 and 5.2.2.
     pub(crate) fn on_init(&mut self, now: Time, origin: PacketAddresses, init: &Init) {
         if init.initiate_tag == 0 || !origin.is_unicast() {
             // Sections 3.3.2 and 8.4.
@@ -146,13 +147,14 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether an INIT comes from an address of the peer or lists one. Section 9.2.
+    /// Returns whether an INIT comes from an address of the peer or lists one. RFC 9260 section 9.2.
     fn names_peer_address(&self, origin: PacketAddresses, init: &Init) -> bool {
         let listed = init.parameters.iter().filter_map(Parameter::address);
         std::iter::once(origin.source).chain(listed).any(|address| self.paths.index_of(address).is_some())
     }
 
-    /// Returns the peer of an INIT and the destination of the answer, or the causes for which the INIT is refused.
+    /// Returns the parameters of the peer that sent an INIT, and the destination of the answer; or the error
+    /// causes for which the INIT is refused.
     fn admit(
         &self,
         origin: PacketAddresses,
@@ -174,7 +176,8 @@ impl Endpoint {
         }
     }
 
-    /// Refuses an INIT that would add addresses to an association, because it could be forged. Sections 5.2.1, 5.2.2 and 3.3.10.11.
+    /// Refuses an INIT that would add addresses to an association, because the INIT could be forged. RFC 9260
+    /// sections 5.2.1, 5.2.2 and 3.3.10.11.
     fn refuse_new_addresses(&self, peer: &PeerParameters) -> Result<(), Vec<Cause>> {
         let is_new = |address: &&Address| self.paths.index_of(**address).is_none();
         let new: Vec<Parameter> =
@@ -209,7 +212,8 @@ impl Endpoint {
         self.answer_with(origin, init.initiate_tag, zero_checksum, Chunk::InitAck(Box::new(answer)));
     }
 
-    /// Returns the minimum length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c` sctp_pack_cookie).
+    /// Returns the minimum length of a cookie for the peer of an INIT, in octets (`net/sctp/sm_make_chunk.c`
+    /// sctp_pack_cookie).
     fn cookie_length(&self, init: &Init) -> usize {
         const OCTETS_BEFORE_STATE: usize = 36;
         let state = self.config.cookie_state.0 as usize;
@@ -223,7 +227,7 @@ impl Endpoint {
         OCTETS_BEFORE_STATE + (state + init + addresses).next_multiple_of(32)
     }
 
-    /// Reports unknown parameters in an answer while there is room. Section 3.2.2.
+    /// Reports the unknown parameters of an INIT in the INIT ACK, as many as fit. RFC 9260 section 3.2.2.
     fn report_unrecognized(&self, answer: &mut Init, parameters: &[Parameter]) {
         let fixed = self.max_chunk_size() - Chunk::HEADER_LENGTH - Init::FIXED_OCTETS;
         for parameter in unrecognized(parameters) {
@@ -235,8 +239,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes an INIT ACK in state COOKIE-WAIT (section 5.1 C), and ignores it in every other state (section
-    /// 5.2.3).
+    /// Processes an INIT ACK in state COOKIE-WAIT (RFC 9260 section 5.1 C), and ignores it in every other state
+    /// (RFC 9260 section 5.2.3).
     pub(crate) fn on_init_ack(&mut self, now: Time, origin: PacketAddresses, init: &Init) {
         if self.state != State::CookieWait {
             return;
@@ -266,8 +270,8 @@ impl Endpoint {
         self.control.push_back((None, Chunk::CookieEcho(cookie)));
     }
 
-    /// Refuses an INIT ACK: sends an ABORT to its source with the peer's tag (section 5.1) or, if that tag is zero,
-    /// with our own tag (section 3.3.3).
+    /// Refuses an INIT ACK: sends an ABORT to its source with the peer's tag (RFC 9260 section 5.1) or, if that
+    /// tag is zero, with our own tag (RFC 9260 section 3.3.3).
     fn refuse_init_ack(&mut self, origin: PacketAddresses, tag: u32, cause: Cause) {
         let reflected = tag == 0;
         let tag = if reflected { origin.verification_tag } else { tag };
@@ -275,7 +279,8 @@ impl Endpoint {
         self.end(Event::Failed { reason: Failure::UnusableInitAck });
     }
 
-    /// Processes a COOKIE ECHO; returns whether to process the chunks after it. Sections 5.1 D and 5.2.4.
+    /// Processes a COOKIE ECHO; returns whether to process the chunks that follow it. RFC 9260 sections 5.1 D and
+    /// 5.2.4.
     pub(crate) fn on_cookie_echo(&mut self, now: Time, origin: PacketAddresses, octets: &Bytes) -> bool {
         let Some(cookie) = Cookie::open(octets, &self.secret) else { return false };
         let fits = origin.verification_tag == cookie.local_tag && cookie.peer_port == origin.port;
@@ -317,7 +322,7 @@ impl Endpoint {
         true
     }
 
-    /// Initialises a passive endpoint from the cookie.
+    /// Initialises the endpoint of a server from the cookie.
     fn begin(&mut self, cookie: &Cookie) {
         self.local_tag = cookie.local_tag;
         self.initial_tsn = cookie.initial_tsn;
@@ -328,7 +333,7 @@ impl Endpoint {
         }
     }
 
-    /// Restarts the association: unacknowledged data are lost. Section 5.2.4 A.
+    /// Restarts the association; data that were not acknowledged are lost. RFC 9260 section 5.2.4 A.
     fn restart(&mut self, now: Time, cookie: &Cookie) -> bool {
         if self.state == State::ShutdownAckSent {
             // Section 5.2.4: the association that is shutting down must end first.
@@ -348,7 +353,7 @@ impl Endpoint {
         true
     }
 
-    /// Processes a COOKIE ACK. Section 5.1 E.
+    /// Processes a COOKIE ACK. RFC 9260 section 5.1 E.
     pub(crate) fn on_cookie_ack(&mut self, now: Time, path: usize) {
         if self.state == State::CookieEchoed {
             self.timers.t1 = None;
@@ -356,7 +361,7 @@ impl Endpoint {
         }
     }
 
-    /// Stores the peer's parameters and addresses. Sections 5.1.1 and 5.1.2.
+    /// Stores the peer's parameters and addresses. RFC 9260 sections 5.1.1 and 5.1.2.
     fn store_peer(&mut self, peer: &PeerParameters) {
         self.peer_tag = peer.tag;
         self.peer_rwnd = u64::from(peer.a_rwnd);
@@ -403,8 +408,8 @@ impl Endpoint {
         self.paths.list.push(Path::new(&self.config, self.clock, address, source, ssthresh));
     }
 
-    /// Establishes the association; the peer has answered on path `answered_path`. Addresses given by the application
-    /// need no probe (`net/sctp/associola.c` sctp_assoc_add_peer). Section 5.4.
+    /// Establishes the association. The peer has answered on path `answered_path`. Paths to addresses that the
+    /// application gave need no probe (`net/sctp/associola.c` sctp_assoc_add_peer). RFC 9260 section 5.4.
     fn establish(&mut self, now: Time, answered_path: usize) {
         self.state = State::Established;
         for (index, path) in self.paths.list.iter_mut().enumerate() {
@@ -425,7 +430,7 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Reports a stale cookie. Section 5.2.6.
+    /// Reports to the peer that its cookie is stale. RFC 9260 section 5.2.6.
     fn report_stale_cookie(&mut self, now: Time, origin: PacketAddresses, cookie: &Cookie) {
         // In whole microseconds, as in Linux (net/sctp/sm_make_chunk.c sctp_unpack_cookie).
         let staleness = now.saturating_since(cookie.expires).as_nanos() / 1000;
@@ -433,7 +438,8 @@ impl Endpoint {
         self.answer(origin, cookie.peer.tag, Chunk::Error(vec![cause]));
     }
 
-    /// Processes an ERROR. After a stale cookie, another INIT requests a longer cookie life. Section 5.2.6.
+    /// Processes an ERROR chunk. After a stale cookie error, sends another INIT that requests a longer cookie
+    /// life. RFC 9260 section 5.2.6.
     pub(crate) fn on_error(&mut self, now: Time, causes: &[Cause]) {
         let staleness = causes.iter().find_map(|cause| match cause {
             Cause::StaleCookie(staleness) => Some(*staleness),
@@ -461,8 +467,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the additional lifetime that a peer requests for its cookie. Section 3.3.2.1.3; Linux grants all
-/// of it (net/sctp/sm_make_chunk.c sctp_process_param).
+/// Returns the additional lifetime of the cookie that the peer requests in its INIT. RFC 9260 section 3.3.2.1.3.
+/// Linux grants all of it (net/sctp/sm_make_chunk.c sctp_process_param).
 fn requested_cookie_life(init: &Init) -> Duration {
     let wanted = init.parameters.iter().find_map(|parameter| match parameter {
         Parameter::CookiePreservative(millis) => Some(Duration::from_millis(u64::from(*millis))),
@@ -471,8 +477,8 @@ fn requested_cookie_life(init: &Init) -> Duration {
     wanted.unwrap_or(Duration::ZERO)
 }
 
-/// Returns the peer of an INIT ACK and its cookie, or the cause for which it is refused. Section 3.2.1: an
-/// unknown parameter does not prevent a COOKIE ECHO.
+/// Returns the peer's parameters and the cookie of an INIT ACK, or the error cause for which it is refused. An
+/// unknown parameter does not prevent a COOKIE ECHO. RFC 9260 section 3.2.1.
 fn read_init_ack(init: &Init, source: Address) -> Result<(PeerParameters, Bytes), Cause> {
     if init.initiate_tag == 0 {
         return Err(Cause::InvalidMandatoryParameter);

@@ -14,7 +14,7 @@ use crate::authentication::{AuthOffer, Hash};
 use crate::parameters::parameters_to_process;
 use crate::secret::Secret;
 
-/// The minimum valid a_rwnd of an INIT. Section 3.3.2.
+/// Minimum a_rwnd of a valid INIT in octets. RFC 9260 section 3.3.2.
 const MIN_RWND: u32 = 1500;
 
 /// The peer's parameters, from an INIT, an INIT ACK or a cookie.
@@ -30,17 +30,17 @@ pub(crate) struct PeerParameters {
     pub(crate) inbound_streams: u16,
     /// Whether the peer supports FORWARD TSN. RFC 3758 section 3.1.
     pub(crate) forward_tsn: bool,
-    /// Whether it lists I-DATA among its extensions. RFC 8260 section 2.2.1.
+    /// Whether the peer lists I-DATA among its extensions. RFC 8260 section 2.2.1.
     pub(crate) i_data: bool,
-    /// Whether it lists I-FORWARD-TSN among its extensions. RFC 8260 section 2.3.1.
+    /// Whether the peer lists I-FORWARD-TSN among its extensions. RFC 8260 section 2.3.1.
     pub(crate) i_forward_tsn: bool,
-    /// Whether it supports ECN. RFC 4960 appendix A.
+    /// Whether the peer supports ECN. RFC 4960 appendix A.
     pub(crate) ecn: bool,
-    /// Whether it accepts a checksum of zero over DTLS. RFC 9653 section 5.1.
+    /// Whether the peer accepts a checksum of zero over DTLS. RFC 9653 section 5.1.
     pub(crate) zero_checksum: bool,
-    /// Whether it lists RE-CONFIG among its extensions. RFC 6525 section 5.1.1.
+    /// Whether the peer lists RE-CONFIG among its extensions. RFC 6525 section 5.1.1.
     pub(crate) reconfig: bool,
-    /// Whether it lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
+    /// Whether the peer lists ASCONF and ASCONF-ACK among its extensions. RFC 5061 section 4.2.7.
     pub(crate) addip: bool,
     /// The peer's authentication parameters. RFC 4895 section 6.1.
     pub(crate) offer: Option<AuthOffer>,
@@ -48,23 +48,24 @@ pub(crate) struct PeerParameters {
     pub(crate) addresses: SmallVec<[Address; 2]>,
 }
 
-/// The association that a COOKIE ECHO establishes.
+/// The content of a cookie, from which a COOKIE ECHO establishes the association.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cookie {
     /// Our verification tag.
     pub(crate) local_tag: u32,
     /// Our initial TSN.
     pub(crate) initial_tsn: Tsn,
-    /// The time when the cookie becomes invalid. Section 5.1.3.
+    /// The time when the cookie becomes invalid. RFC 9260 section 5.1.3.
     pub(crate) expires: Time,
-    /// Tie-Tags: our tag and the peer's in an existing association. Section 5.2.2.
+    /// Tie-Tags: our verification tag and the peer's in an existing association. RFC 9260 section 5.2.2.
     pub(crate) tie_tags: (u32, u32),
     pub(crate) peer_port: u16,
     pub(crate) peer: PeerParameters,
 }
 
 impl PeerParameters {
-    /// Reads an INIT or INIT ACK; invalid values are an error. Sections 3.3.2, 3.3.3 and 5.1.2.
+    /// Reads the peer's parameters from an INIT or INIT ACK; invalid values are an error. RFC 9260 sections 3.3.2,
+    /// 3.3.3 and 5.1.2.
     pub(crate) fn new(init: &Init, source: Address) -> Result<Self, Cause> {
         if init.outbound_streams == 0 || init.inbound_streams == 0 || init.a_rwnd < MIN_RWND {
             return Err(Cause::InvalidMandatoryParameter);
@@ -95,7 +96,8 @@ impl PeerParameters {
     }
 }
 
-/// Returns the source address, then the listed unicast addresses; a host name is refused. Section 5.1.2.
+/// Returns the source address of a packet, then the unicast addresses in its INIT or INIT ACK; a host name is
+/// refused. RFC 9260 section 5.1.2.
 fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Address; 2]>, Cause> {
     let mut addresses = SmallVec::from_slice(&[source]);
     for parameter in parameters {
@@ -113,14 +115,14 @@ fn addresses(parameters: &[Parameter], source: Address) -> Result<SmallVec<[Addr
     Ok(addresses)
 }
 
-/// Returns whether the address may belong to a single host. Section 8.4.
+/// Returns whether the address may belong to a single host. RFC 9260 section 8.4.
 pub(crate) fn is_unicast(address: Address) -> bool {
     let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     !address.is_multicast() && !is_broadcast && !address.is_unspecified()
 }
 
 impl Cookie {
-    /// The number of words before the peer's addresses.
+    /// Number of 32-bit words in a cookie before the peer's addresses.
     const FIXED_WORDS: usize = 11;
 
     /// Encodes the cookie, pads it with zeros to at least `length` octets, and signs it. A zero address ends the list
@@ -143,7 +145,7 @@ impl Cookie {
         octets.into()
     }
 
-    /// Decodes a cookie; `None` unless we have signed it.
+    /// Decodes a cookie; `None` unless its signature is ours.
     pub(crate) fn open(octets: &[u8], secret: &Secret) -> Option<Self> {
         let (body, signature) = octets.split_last_chunk()?;
         if !secret.is_valid_signature(body, signature) {
@@ -182,7 +184,7 @@ impl Cookie {
     }
 }
 
-/// Returns an address as one (IPv4) or four (IPv6) words of 32 bits, the most significant first.
+/// Returns an address as 32-bit words, one for IPv4 and four for IPv6, the most significant first.
 fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     match address {
         IpAddr::V4(address) => SmallVec::from_slice(&[address.to_bits()]),
@@ -190,7 +192,7 @@ fn words_of(address: Address) -> SmallVec<[u32; 4]> {
     }
 }
 
-/// Returns the addresses, all of one family, that these words contain before the first zero address.
+/// Returns the addresses in these 32-bit words, up to the first zero address. All addresses have one family.
 fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
     if !are_ipv6 {
         let addresses = words.iter().take_while(|word| **word != 0);
@@ -202,7 +204,7 @@ fn addresses_in(words: &[u32], are_ipv6: bool) -> SmallVec<[Address; 2]> {
 }
 
 impl AuthOffer {
-    /// Encodes the offer: the length of the key vector and the hash, then the vector.
+    /// Encodes the offer as 32-bit words: the length of the key vector and the hash, then the vector.
     fn to_words(&self) -> Vec<u32> {
         let mut octets = self.key_vector.to_vec();
         octets.resize(octets.len().next_multiple_of(4), 0);
@@ -211,7 +213,8 @@ impl AuthOffer {
         std::iter::once(head).chain(vector).collect()
     }
 
-    /// Decodes an offer, and returns the words after it, too. `None` if the offer is incomplete or its hash unknown.
+    /// Decodes an offer; returns it and the words that follow it. `None` if the offer is incomplete or its hash is
+    /// unknown.
     fn from_words(words: &[u32]) -> Option<(Self, &[u32])> {
         let (head, words) = words.split_first()?;
         let length = (head >> 16) as usize;

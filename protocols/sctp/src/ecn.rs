@@ -10,51 +10,54 @@ use crate::Endpoint;
 /// The ECN state of an association.
 #[derive(Debug, Default)]
 pub(crate) struct EcnState {
-    /// Whether both sides support ECN.
+    /// Whether both endpoints support ECN.
     agreed: bool,
-    /// The first TSN of the last marked packet; `None` after the peer has reduced its window.
+    /// The first TSN of the last packet that arrived with a CE mark, which ECNE chunks report; `None` after the
+    /// peer has reduced its window.
     echo: Option<Tsn>,
-    /// The latest TSN that an ECNE of the peer has named; our CWR chunks repeat it.
+    /// The highest TSN in an ECNE chunk of the peer; our CWR chunks repeat it.
     pub(crate) answered_tsn: Tsn,
 }
 
 impl EcnState {
-    /// Creates the state before any mark; our first TSN is `initial_tsn`.
+    /// Creates the initial state; `initial_tsn` is our first TSN.
     pub(crate) fn new(agreed: bool, initial_tsn: Tsn) -> Self {
         Self { agreed, echo: None, answered_tsn: initial_tsn - 1 }
     }
 
-    /// Returns whether both sides support ECN.
+    /// Returns whether both endpoints support ECN.
     pub(crate) fn is_negotiated(&self) -> bool {
         self.agreed
     }
 
-    /// Returns the codepoint of our packets. Linux makes all of them ECN-capable, not only those with DATA.
+    /// Returns the ECN codepoint of our packets. As in Linux, all packets are ECN-capable, not only those with
+    /// DATA.
     pub(crate) fn codepoint(&self) -> Ecn {
         if self.agreed { Ecn::Capable } else { Ecn::NotCapable }
     }
 
-    /// Handles the codepoint of a packet whose first TSN is `first`.
+    /// Handles the ECN codepoint of a packet with DATA; `first` is the first TSN in it.
     pub(crate) fn on_data(&mut self, ecn: Ecn, first: Tsn) {
         if self.agreed && ecn == Ecn::Congested {
             self.echo = Some(first);
         }
     }
 
-    /// Returns the ECNE chunk that is first in every packet until the peer has reduced its window. RFC 4960 appendix A.
+    /// Returns the ECNE chunk to put first into every packet until the peer has reduced its window; `None` if
+    /// there is nothing to report. RFC 4960 appendix A.
     pub(crate) fn echo(&self) -> Option<Chunk> {
         self.echo.map(Chunk::Ecne)
     }
 
-    /// Handles a CWR: the peer has reduced its window for marks up to `tsn`.
+    /// Handles a CWR chunk: the peer has reduced its window for marks up to `tsn`.
     pub(crate) fn on_cwr(&mut self, tsn: Tsn) {
         self.echo = self.echo.filter(|echo| echo.after(tsn));
     }
 }
 
 impl Endpoint {
-    /// Handles an ECNE. Reduces the window of the marked packet's path once per round trip, and answers every
-    /// ECNE with CWR. RFC 4960 appendix A.
+    /// Handles an ECNE chunk. Reduces the window of the marked packet's path once per round trip, and answers
+    /// every ECNE with CWR. RFC 4960 appendix A.
     pub(crate) fn on_ecne(&mut self, now: Time, tsn: Tsn, from: usize) {
         if tsn.after(self.marks.answered_tsn) {
             self.marks.answered_tsn = tsn;

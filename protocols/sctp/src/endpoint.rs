@@ -36,26 +36,26 @@ use crate::tsn_map::TsnMap;
 /// One end of one SCTP association. RFC 9260.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// The configuration, shared by all associations of a flow so that it stays in the processor's cache.
+    /// The configuration. All associations of a flow share it, so that it stays in the processor's cache.
     pub(crate) config: Arc<Config>,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
     pub(crate) statistics: Statistics,
-    /// Packets to be polled.
+    /// Packets that the next calls of `poll` return.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
     pub(crate) reader: ReceivingApplication,
 
-    /// Our addresses.
+    /// The endpoint's own addresses.
     pub(crate) local: Vec<Address>,
-    /// Octets of a packet before its chunks.
+    /// Length in octets of the headers of a packet before its chunks.
     pub(crate) headers: usize,
     pub(crate) local_port: u16,
-    /// Our verification tag.
+    /// The endpoint's own verification tag.
     pub(crate) local_tag: u32,
     pub(crate) initial_tsn: Tsn,
     pub(crate) secret: Secret,
-    /// The peer's port; zero in a passive endpoint without a peer.
+    /// The peer's port; zero in a listening endpoint without a peer.
     pub(crate) peer_port: u16,
     pub(crate) peer_tag: u32,
     /// The cookie to echo; empty until it is received.
@@ -66,27 +66,28 @@ pub struct Endpoint {
     pub(crate) ended: bool,
     pub(crate) timers: Timers,
     pub(crate) paths: Paths,
-    /// Consecutive timeouts on all paths. RFC 9260 section 8.1.
+    /// Number of consecutive timeouts on all paths. RFC 9260 section 8.1.
     pub(crate) error_count: u32,
-    /// Control chunks for the next packets, each with its path if that is fixed.
+    /// Control chunks for the next packets, each with its path if it must take a certain one.
     pub(crate) control: VecDeque<(Option<usize>, Chunk)>,
 
     pub(crate) streams_out: OutboundStreams,
     pub(crate) flight: Flight,
-    /// The peer's free receive window beyond outstanding data, in octets. RFC 9260 section 6.2.1.
+    /// The peer's receive window minus the outstanding data, in octets. RFC 9260 section 6.2.1.
     pub(crate) peer_rwnd: u64,
-    /// Whether fast retransmissions are due: one packet, regardless of cwnd.
+    /// Whether chunks are to be fast-retransmitted: one packet, regardless of cwnd.
     pub(crate) fast_retransmit_due: bool,
     /// Whether both ends support FORWARD TSN, or I-FORWARD-TSN if messages are interleaved.
     pub(crate) partial_reliability: bool,
-    /// Whether we process the peer's FORWARD TSN or I-FORWARD-TSN. With interleaved messages it is enough that the
-    /// peer supports one of them.
+    /// Whether the endpoint processes the peer's FORWARD TSN or I-FORWARD-TSN. If messages are interleaved, it is
+    /// enough that the peer supports either of the two.
     pub(crate) accepts_forward_tsn: bool,
-    /// Whether both ends support I-DATA; before the handshake, whether we do.
+    /// Whether both endpoints support I-DATA; before the handshake, whether this endpoint does.
     pub(crate) interleaving: bool,
     pub(crate) marks: EcnState,
 
-    /// The authentication parameters of our INIT and INIT ACK; empty if authentication is not offered. RFC 4895 section 6.1.
+    /// The authentication parameters of our INIT and INIT ACK; empty if authentication is not offered. RFC 4895
+    /// section 6.1.
     pub(crate) auth_parameters: Vec<Parameter>,
     pub(crate) authentication: Option<Authentication>,
     /// Whether both ends support ASCONF.
@@ -149,7 +150,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// Creates an endpoint that waits for one association; it stores no state before a valid COOKIE ECHO.
+    /// Creates an endpoint that waits for one association. It stores no state before a valid COOKIE ECHO arrives.
     ///
     /// # Panics
     /// If `local` is empty.
@@ -222,9 +223,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns the next listening endpoint, with the same cookies, if this one has begun an association;
-    /// otherwise `None`. The peer of this association cannot derive the random numbers of the next endpoint
-    /// from the numbers that it sees.
+    /// Returns the endpoint for the next association, which accepts the same cookies; `None` if this endpoint has
+    /// not begun an association. The peer of this association cannot derive the random numbers of the next
+    /// endpoint from the numbers that it sees.
     pub(crate) fn next_listener(&mut self) -> Option<Self> {
         if self.peer_tag == 0 {
             return None;
@@ -235,7 +236,7 @@ impl Endpoint {
         Some(Self { secret, auth_parameters, ..following })
     }
 
-    /// Returns our verification tag, which packets of the peer carry. RFC 9260 section 8.5.
+    /// Returns our verification tag, which the peer puts into its packets. RFC 9260 section 8.5.
     pub fn verification_tag(&self) -> u32 {
         self.local_tag
     }
@@ -255,17 +256,18 @@ impl Endpoint {
         &self.paths.list
     }
 
-    /// Returns the address to which data is sent while it is active. RFC 9260 section 6.4.
+    /// Returns the peer's primary address, to which data are sent while it is active. RFC 9260 section 6.4.
     pub fn primary(&self) -> Option<Address> {
         self.paths.list.get(self.paths.primary).map(Path::address)
     }
 
-    /// Returns the number of outbound streams: the requested number, or fewer if the peer accepts fewer. RFC 9260 section 5.1.1.
+    /// Returns the number of outbound streams: the requested number, or fewer if the peer accepts fewer. RFC 9260
+    /// section 5.1.1.
     pub fn outbound_streams(&self) -> u16 {
         self.streams_out.count()
     }
 
-    /// Returns the number of octets of user data sent and not yet acknowledged, on all paths.
+    /// Returns the number of octets of user data that have been sent on all paths and not been acknowledged.
     pub fn outstanding(&self) -> u64 {
         self.flight.outstanding()
     }
@@ -275,15 +277,16 @@ impl Endpoint {
         self.reader.unread() > 0
     }
 
-    /// Uses `config` from now on, except for the options that the handshake has negotiated. RFC 6458 section 8.1.
+    /// Sets the configuration from now on, except for the options that the handshake has negotiated. RFC 6458
+    /// section 8.1.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config: Arc<Config> = config.into();
         self.config =
             if config.mtu.0 == 0 { Arc::new(config.with_network_mtu(self.config.mtu.0)) } else { config };
     }
 
-    /// Queues a message without sending it, so that further messages may be bundled. RFC 9260 section 6.10. The next
-    /// [`send_queued`](Self::send_queued), input or timer sends it if the windows allow.
+    /// Queues a message without sending it, so that further messages can be bundled with it. RFC 9260 section
+    /// 6.10. The next [`send_queued`](Self::send_queued), input or timer sends it if the windows allow.
     pub fn queue(&mut self, now: Time, message: Message) {
         self.on_send(now, message);
     }
@@ -298,17 +301,17 @@ impl Endpoint {
         self.reader.push_event(event);
     }
 
-    /// Returns the size of a chunk that fills its packet, in octets.
+    /// Returns the length in octets of a chunk that fills its packet.
     pub(crate) fn max_chunk_size(&self) -> usize {
         (self.config.mtu.0 as usize - self.headers) & !3
     }
 
-    /// Returns the number of octets of user data that fit into one chunk. RFC 9260 section 6.9.
+    /// Returns the maximum number of octets of user data in one chunk. RFC 9260 section 6.9.
     pub(crate) fn max_fragment_size(&self) -> usize {
         self.max_chunk_size() - self.data_header_length()
     }
 
-    /// Returns the number of octets of a chunk before its user data.
+    /// Returns the length in octets of a data chunk's header.
     pub(crate) const fn data_header_length(&self) -> usize {
         if self.interleaving { IData::HEADER_LENGTH } else { Data::HEADER_LENGTH }
     }
@@ -328,7 +331,7 @@ impl Endpoint {
 
     /// Queues a message. A message for a stream that the peer does not accept is abandoned at once.
     fn on_send(&mut self, now: Time, message: Message) {
-        assert!(!message.payload.is_empty(), "a message without user data");
+        assert!(!message.payload.is_empty(), "a message must have user data");
         if self.ended || !self.state.takes_messages() || message.stream >= self.streams_out.count() {
             return self.push_event(Event::Abandoned { stream: message.stream });
         }
@@ -342,7 +345,8 @@ impl Endpoint {
         self.streams_out.push(message, first, max, limit);
     }
 
-    /// Returns the largest size of a message's first fragment, in octets (`net/sctp/chunk.c` sctp_datamsg_from_user).
+    /// Returns the maximum length of a message's first fragment, in octets (`net/sctp/chunk.c`
+    /// sctp_datamsg_from_user).
     fn first_fragment(&self, length: usize) -> usize {
         const COOKIE_ECHO_OCTETS: usize = 200;
         let max = self.max_fragment_size();

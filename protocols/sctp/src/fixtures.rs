@@ -12,14 +12,14 @@ pub(crate) fn linux() -> Config {
     Config { streams: 10, ..Config::linux_6_12() }.with_network_mtu(1500)
 }
 
-/// Returns the known part of the configuration of Linux 2.6.16.
+/// Returns the configuration of Linux 2.6.16, as far as its behaviour is known.
 pub(crate) fn linux_2_6_16() -> Config {
     Config { streams: 10, ..Config::linux_2_6_16() }
 }
 
 #[test]
 fn stack_sets_every_key_and_no_unknown_one() {
-    let whole = toml::to_string(&rfc()).expect("settings have a text");
+    let whole = toml::to_string(&rfc()).expect("the settings can be written as TOML");
     assert_eq!(toml::from_str::<Config>(&whole).as_ref(), Ok(&rfc()));
     assert!(toml::from_str::<Config>(&format!("unknown = 1\n{whole}")).is_err());
     assert!(toml::from_str::<Config>(&whole.replacen("rto_min", "# ", 1)).is_err());

@@ -9,35 +9,35 @@ use hol_wire::sctp::{Chunk, Data, IData, Tsn};
 use crate::clock::Clock;
 use crate::outbound_streams::FragmentId;
 
-/// The state of a chunk that was sent.
+/// The state of a data chunk that has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkState {
-    /// Sent, and neither acknowledged nor considered lost.
+    /// The chunk was sent, and is neither acknowledged nor considered lost.
     InFlight,
-    /// Considered lost, to be retransmitted.
+    /// The chunk is considered lost, and is to be retransmitted.
     Lost,
-    /// Acknowledged by a gap ack block; the receiver may still renege.
+    /// The chunk is acknowledged by a gap ack block; the receiver may still renege.
     GapAcked,
-    /// Abandoned. RFC 3758 section 3.5.
+    /// The chunk is abandoned. RFC 3758 section 3.5.
     Abandoned,
 }
 
-/// Whether miss indications may trigger a fast retransmit of a chunk. RFC 9260 section 7.2.4.
+/// Whether a chunk can be fast-retransmitted. RFC 9260 section 7.2.4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FastRetransmit {
     /// Miss indications may trigger a fast retransmit.
     Eligible,
     /// Miss indications have triggered a fast retransmit, which is pending.
     Marked,
-    /// The chunk was fast-retransmitted; a further loss is detected by timeout.
+    /// The chunk was fast-retransmitted; only a timeout detects a further loss.
     Done,
 }
 
-/// The limit of a message's reliability.
+/// When a message with partial reliability is abandoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReliabilityLimit {
     None,
-    /// The message is abandoned at this time.
+    /// The message is abandoned at this point in time.
     Deadline(Time),
     /// The message is abandoned after this number of retransmissions.
     Retransmissions(u32),
@@ -46,22 +46,22 @@ pub(crate) enum ReliabilityLimit {
 /// A chunk that has been sent.
 #[derive(Debug)]
 pub(crate) struct SentChunk {
-    /// The chunk as on the wire.
+    /// The content of the chunk as on the wire.
     pub(crate) data: Data,
-    /// The position of the chunk within its message, for I-DATA.
+    /// The position of the chunk in its message, for I-DATA.
     pub(crate) place: FragmentId,
     pub(crate) state: ChunkState,
-    /// The path of the latest copy.
+    /// The path on which the chunk was last sent.
     pub(crate) path: usize,
     /// Whether the chunk was sent to an address that the peer has deleted since, and was moved to `path`. It then
     /// counts in that path's `inherited_flight_size`.
     pub(crate) inherited: bool,
-    /// How often the chunk has been sent.
+    /// Number of times the chunk has been sent.
     pub(crate) transmissions: u32,
     /// Number of miss indications: TSN.Missing.Report.
     pub(crate) missing_reports: u32,
     pub(crate) fast_retransmit: FastRetransmit,
-    /// Only acknowledgements of this and later TSNs indicate that the latest copy of the chunk is missing.
+    /// Only acknowledgements of this TSN or later ones indicate that the latest copy of the chunk is missing.
     pub(crate) recover: Tsn,
     /// Whether the acknowledgement of the chunk gives a round-trip sample. RFC 9260 section 6.3.1 C4 and C5.
     pub(crate) measures_rtt: bool,
@@ -78,7 +78,7 @@ pub(crate) struct Flight {
     chunks: VecDeque<SentChunk>,
     /// The cumulative TSN ack point.
     cumulative: Tsn,
-    /// The octets of user data in flight on all paths.
+    /// Number of octets of user data in flight on all paths.
     outstanding: u64,
     /// Number of chunks marked as lost.
     lost_count: usize,
@@ -86,12 +86,13 @@ pub(crate) struct Flight {
     gap_acked: usize,
     /// Number of abandoned chunks.
     abandoned: usize,
-    /// The number of chunks whose messages may be abandoned.
+    /// Number of chunks of messages with a reliability limit.
     limited: usize,
 }
 
 impl ReliabilityLimit {
-    /// Creates the limit of a message. A lifetime ends when the clock shows a later tick (`net/sctp/chunk.c` sctp_chunk_abandoned).
+    /// Creates the limit of a message. A lifetime ends when the clock reaches a later tick (`net/sctp/chunk.c`
+    /// sctp_chunk_abandoned).
     pub(crate) fn new(reliability: Reliability, now: Time, clock: Clock) -> Self {
         match reliability {
             Reliability::Full => Self::None,
@@ -100,7 +101,8 @@ impl ReliabilityLimit {
         }
     }
 
-    /// Returns whether a message that was sent `transmissions` times must now be abandoned rather than sent.
+    /// Returns whether a message that was sent `transmissions` times must now be abandoned instead of being sent
+    /// again.
     pub(crate) fn is_reached(self, transmissions: u32, now: Time) -> bool {
         match self {
             Self::None => false,
@@ -110,7 +112,7 @@ impl ReliabilityLimit {
     }
 }
 
-/// Returns a copy of user data as a chunk.
+/// Returns user data as a DATA chunk or, with `interleaving`, as an I-DATA chunk.
 #[inline]
 pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Chunk {
     if interleaving {
@@ -121,7 +123,7 @@ pub(crate) fn chunk_of(data: &Data, place: FragmentId, interleaving: bool) -> Ch
 }
 
 impl SentChunk {
-    /// Creates a chunk that is sent for the first time.
+    /// Creates the entry of a chunk that is sent for the first time.
     pub(crate) fn new(
         data: Data,
         place: FragmentId,
@@ -145,19 +147,19 @@ impl SentChunk {
         }
     }
 
-    /// Returns another copy of the chunk, as an I-DATA chunk if messages are interleaved.
+    /// Returns another copy of the chunk to send, as I-DATA if messages are interleaved.
     pub(crate) fn to_chunk(&self, interleaving: bool) -> Chunk {
         chunk_of(&self.data, self.place, interleaving)
     }
 
-    /// Returns the chunk's octets of user data, which windows count.
+    /// Returns the number of octets of user data in the chunk, which the windows count.
     pub(crate) fn size(&self) -> u64 {
         self.data.payload.len() as u64
     }
 }
 
 impl Flight {
-    /// Creates the flight before anything is sent; the first chunk has the TSN `initial`.
+    /// Creates the list of sent chunks before any is sent; the first chunk will have the TSN `initial`.
     pub(crate) fn new(initial: Tsn) -> Self {
         Self {
             chunks: VecDeque::new(),
@@ -210,7 +212,7 @@ impl Flight {
         &self.chunks[index]
     }
 
-    /// Returns a chunk for changes of every field except `state`, which only [`set_state`](Self::set_state) may
+    /// Returns a chunk to change any of its fields except `state`, which only [`set_state`](Self::set_state) may
     /// change.
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut SentChunk {
         &mut self.chunks[index]
@@ -220,7 +222,7 @@ impl Flight {
         self.chunks.iter()
     }
 
-    /// Adds the chunk with the next TSN, in flight.
+    /// Adds a chunk in flight, with the TSN that follows the last one.
     pub(crate) fn push(&mut self, sent: SentChunk) {
         debug_assert_eq!((sent.data.tsn, sent.state), (self.next_tsn(), ChunkState::InFlight));
         self.outstanding += sent.size();
@@ -237,7 +239,7 @@ impl Flight {
         size
     }
 
-    /// Removes the earliest chunk, which is cumulatively acknowledged.
+    /// Removes the earliest chunk, which the cumulative TSN now acknowledges.
     pub(crate) fn pop(&mut self) -> Option<SentChunk> {
         let sent = self.chunks.pop_front()?;
         self.cumulative = sent.data.tsn;

@@ -9,13 +9,13 @@ use crate::Endpoint;
 use crate::config::IdleDecay;
 use crate::state::State;
 
-/// Octets of our Heartbeat Information: the path, the time, the nonce, and zeros up to the length in Linux
-/// (sctp_sender_hb_info). The length affects how much DATA fits into the same packet.
+/// Length of our Heartbeat Information in octets: the path, the time, the nonce, and zeros up to the length in
+/// Linux (sctp_sender_hb_info). The length affects how many data fit into the same packet.
 const INFO_LENGTH: usize = 52;
 
 impl Endpoint {
     /// Returns the time between two HEARTBEATs on a path, without jitter: half of the RTO, plus HB.interval unless
-    /// the path is unconfirmed or potentially failed; at least 200 ms. Section 8.3.
+    /// the path is unconfirmed or potentially failed; at least 200 ms. RFC 9260 section 8.3.
     fn heartbeat_period(&self, path: usize) -> Duration {
         let path = &self.paths.list[path];
         let urgent = !path.confirmed || path.status == PathStatus::PotentiallyFailed;
@@ -30,7 +30,7 @@ impl Endpoint {
         self.paths.list[path].heartbeat_due = Some(due);
     }
 
-    /// Sends a due HEARTBEAT, or postpones it if the path has carried DATA recently.
+    /// Sends the HEARTBEAT that is due on a path, or postpones it if the path has carried DATA recently.
     pub(crate) fn on_heartbeat_due(&mut self, now: Time, path: usize) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
@@ -54,23 +54,24 @@ impl Endpoint {
         self.schedule_heartbeat(now, path);
     }
 
-    /// Returns whether a due HEARTBEAT ends an association that has reached its limit of errors: if the last
-    /// HEARTBEAT on the active path was not answered, and always with `heartbeat_fails_association`. Section 8.1.
+    /// Returns whether an association whose error count has reached its limit ends now that a HEARTBEAT is due:
+    /// with `heartbeat_fails_association` always, otherwise only if the last HEARTBEAT on the active path was not
+    /// answered. RFC 9260 section 8.1.
     fn heartbeat_fails(&self, path: usize) -> bool {
         let unanswered = path == self.paths.active && self.paths.list[path].heartbeat.is_some();
         unanswered || self.config.heartbeat_fails_association
     }
 
-    /// Sends a HEARTBEAT on a path at once. Section 5.4.
+    /// Sends a HEARTBEAT on a path at once. RFC 9260 section 5.4.
     pub(crate) fn probe(&mut self, now: Time, path: usize) {
         self.paths.list[path].heartbeat = None;
         self.send_heartbeat(now, path);
         self.schedule_heartbeat(now, path);
     }
 
-    /// Sends a HEARTBEAT. If the previous one was not answered, counts an error of the path (section 8.2). If the
-    /// path is confirmed (section 5.4), this is also an error of the association (section 8.1) on the active path
-    /// and, with `heartbeat_fails_association`, on every path.
+    /// Sends a HEARTBEAT. If the previous one was not answered, counts an error of the path (RFC 9260 section
+    /// 8.2). If the path is confirmed (RFC 9260 section 5.4), this is also an error of the association (RFC 9260
+    /// section 8.1) on the active path and, with `heartbeat_fails_association`, on every path.
     fn send_heartbeat(&mut self, now: Time, path: usize) {
         if self.paths.list[path].heartbeat.is_some() {
             let carries_data = path == self.paths.active || self.config.heartbeat_fails_association;
@@ -89,7 +90,7 @@ impl Endpoint {
         self.control.push_back((Some(path), Chunk::Heartbeat(info.into())));
     }
 
-    /// Answers a HEARTBEAT to its source. Section 8.3.
+    /// Answers a HEARTBEAT with a HEARTBEAT ACK to its source. RFC 9260 section 8.3.
     pub(crate) fn on_heartbeat(&mut self, path: usize, info: Bytes) {
         if self.state.is_established_or_shutting_down() || self.state == State::CookieEchoed {
             self.control.push_back((Some(path), Chunk::HeartbeatAck(info)));
@@ -120,7 +121,7 @@ impl Endpoint {
         self.schedule_heartbeat(now, index);
     }
 
-    /// Halves the window of a path for each RTO without DATA on it. Section 7.2.1.
+    /// Halves the congestion window of a path once for each RTO without DATA on it. RFC 9260 section 7.2.1.
     pub(crate) fn decay_if_idle(&mut self, now: Time, path: usize) {
         if self.config.idle_decay != IdleDecay::Rto {
             return;

@@ -2,19 +2,20 @@
 
 use crate::Endpoint;
 
-/// Received user data that waits for earlier data, for the rest of its message, or for the application.
+/// The amount of received user data that waits for earlier data, for the rest of its message, or for the
+/// application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldData {
-    /// Octets of user data.
+    /// Number of octets of user data.
     pub octets: usize,
-    /// Number of chunks and messages that contain these octets; each takes additional memory.
+    /// Number of chunks and messages that contain this data; each takes additional memory.
     pub pieces: usize,
-    /// Octets of the longest incomplete message that the application has started to read.
+    /// Number of octets of the longest incomplete message that the application has started to read.
     pub partial_octets: usize,
 }
 
 impl Endpoint {
-    /// Returns how much received user data is in memory.
+    /// Returns how much received user data is in memory, waiting for other data or for the application.
     pub fn held_data(&self) -> HeldData {
         let Self { reassembly, interleaved, streams_in, reader, .. } = self;
         let partial_octets = reassembly.partial_octets().max(interleaved.partial_octets());
@@ -27,8 +28,8 @@ impl Endpoint {
         HeldData { octets: octets + partial_octets, pieces, partial_octets }
     }
 
-    /// Returns the number of used octets of the send buffer. They are the user data that are not yet sent or
-    /// not yet acknowledged, plus what `send_buffer_overhead` and `send_buffer_blocks` of
+    /// Returns the number of octets in use of the send buffer: the user data that have not been sent or not
+    /// been acknowledged, and what `send_buffer_overhead` and `send_buffer_blocks` of
     /// [`Config`](crate::Config) add.
     pub fn send_buffer_used(&self) -> usize {
         self.streams_out.buffer.used()

@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 use hol_transport::ReceivedData;
 use hol_wire::sctp::Ssn;
 
-/// Ordered messages that wait for earlier ones of their stream.
+/// Ordered messages that wait for earlier messages of their stream.
 #[derive(Debug)]
 pub(crate) struct InboundStreams {
     streams: Vec<Stream>,
-    /// The octets of user data that wait.
+    /// Number of octets of user data in waiting messages.
     held_octets: usize,
 }
 
-/// An incoming stream.
+/// The state of an incoming stream.
 #[derive(Debug, Default, Clone)]
 struct Stream {
     next_ssn: Ssn,
-    /// Complete messages after `next_ssn`, ascending.
+    /// Complete messages that wait for `next_ssn`, in ascending order.
     waiting: VecDeque<(Ssn, ReceivedData)>,
 }
 
@@ -30,14 +30,14 @@ impl InboundStreams {
         self.streams.len() as u16
     }
 
-    /// Adds streams. RFC 6525 section 5.2.5.
+    /// Adds `more` incoming streams. RFC 6525 section 5.2.5.
     pub(crate) fn add(&mut self, more: u16) {
         let count = self.streams.len() + usize::from(more);
         self.streams.resize(count, Stream::default());
     }
 
-    /// Resets a stream; waiting messages are delivered, because the missing messages can no longer arrive. RFC 6525
-    /// section 5.2.2 E3.
+    /// Resets a stream, and delivers its waiting messages, because the missing messages can no longer arrive. RFC
+    /// 6525 section 5.2.2 E3.
     pub(crate) fn reset(&mut self, stream: u16, mut deliver: impl FnMut(ReceivedData)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         while !stream.waiting.is_empty() {
@@ -54,12 +54,12 @@ impl InboundStreams {
         self.held_octets
     }
 
-    /// Returns the number of messages that wait.
+    /// Returns the number of messages that wait for earlier ones.
     pub(crate) fn waiting_messages(&self) -> usize {
         self.streams.iter().map(|stream| stream.waiting.len()).sum()
     }
 
-    /// Adds a complete message; passes messages that are now in order to `deliver`.
+    /// Adds a complete message. Passes it, and waiting messages that are now in order, to `deliver`.
     pub(crate) fn push(&mut self, ssn: Ssn, message: ReceivedData, mut deliver: impl FnMut(ReceivedData)) {
         if message.unordered {
             return deliver(message);
@@ -74,7 +74,7 @@ impl InboundStreams {
         }
     }
 
-    /// Skips the messages up to `ssn`. RFC 3758 section 3.6.
+    /// Skips the messages of a stream up to `ssn`, which the peer has abandoned. RFC 3758 section 3.6.
     pub(crate) fn skip(&mut self, stream: u16, ssn: Ssn, mut deliver: impl FnMut(ReceivedData)) {
         let Some(stream) = self.streams.get_mut(usize::from(stream)) else { return };
         if ssn.before(stream.next_ssn) {
@@ -99,7 +99,7 @@ impl Stream {
         }
     }
 
-    /// Delivers messages that are now in order.
+    /// Delivers the waiting messages of the stream that are now in order.
     fn deliver_next(&mut self, held: &mut usize, deliver: &mut impl FnMut(ReceivedData)) {
         while self.waiting.front().is_some_and(|(ssn, _)| *ssn == self.next_ssn) {
             self.next_ssn = self.next_ssn.next();

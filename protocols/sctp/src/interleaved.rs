@@ -7,31 +7,32 @@ use hol_base::Time;
 use hol_transport::{DeliveryTimes, ReceivedData};
 use hol_wire::sctp::{DataFlags, Fsn, IData, Mid, SkippedMessages};
 
-/// Messages that are not completely delivered.
+/// Messages in I-DATA chunks that have not been delivered completely.
 #[derive(Debug, Default)]
 pub(crate) struct InterleavedReassembly {
-    /// The channels by stream and U bit: ordered and unordered messages are numbered separately.
+    /// The state of each stream, separate for ordered and unordered messages (by the U bit), which are numbered
+    /// separately.
     channels: BTreeMap<(u16, bool), Channel>,
-    /// Octets of user data that wait for earlier fragments.
+    /// Number of octets of user data that wait for earlier fragments.
     held_octets: usize,
 }
 
-/// A delivery caused by a chunk or an I-FORWARD-TSN.
+/// What a chunk or an I-FORWARD-TSN lets the receiver deliver.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// A whole message, and the number of its octets that have been delivered already.
+    /// A whole message, and the number of its octets that have already been delivered as parts.
     Whole(ReceivedData, usize),
-    /// Part of an incomplete message: the number of octets.
+    /// A part of an incomplete message, as its number of octets.
     Part(usize),
 }
 
-/// The ordered or the unordered messages of a stream.
+/// The state of the ordered or of the unordered messages of a stream.
 #[derive(Debug, Default)]
 struct Channel {
     /// MID of the next message. Earlier ordered messages have been delivered or abandoned; earlier unordered messages
     /// have been abandoned.
     next: Mid,
-    /// Incomplete messages, by ascending number.
+    /// Incomplete messages, by ascending MID.
     messages: VecDeque<Incoming>,
 }
 
@@ -39,19 +40,19 @@ struct Channel {
 #[derive(Debug)]
 struct Incoming {
     mid: Mid,
-    /// Fragments that wait for earlier ones; ascending.
+    /// Fragments that wait for earlier ones, in ascending order.
     fragments: VecDeque<Fragment>,
-    /// FSN of the fragment with the E bit.
+    /// FSN of the fragment with the E bit, the last one of the message; `None` before it arrives.
     last_fsn: Option<Fsn>,
-    /// FSN of the next fragment for the application.
+    /// FSN of the next fragment to deliver to the application.
     next: Fsn,
-    /// The delivered part, if the message is partially delivered.
+    /// The part of the message that has been delivered; `None` without partial delivery.
     delivered_part: Option<BytesMut>,
     delivery_times: DeliveryTimes,
     ppid: u32,
 }
 
-/// A fragment of a message in an I-DATA chunk.
+/// A fragment of a message, from an I-DATA chunk.
 #[derive(Debug)]
 struct Fragment {
     fsn: Fsn,
@@ -64,12 +65,12 @@ impl InterleavedReassembly {
         self.held_octets
     }
 
-    /// Returns the number of fragments that wait.
+    /// Returns the number of fragments that wait for earlier ones.
     pub(crate) fn fragments(&self) -> usize {
         self.messages().map(|message| message.fragments.len()).sum()
     }
 
-    /// Returns the octets of the longest partially delivered message.
+    /// Returns the number of octets that have been delivered of the longest partially delivered message.
     pub(crate) fn partial_octets(&self) -> usize {
         let parts = self.messages().filter_map(|message| message.delivered_part.as_ref());
         parts.map(BytesMut::len).max().unwrap_or(0)
@@ -79,7 +80,7 @@ impl InterleavedReassembly {
         self.channels.values().flat_map(|channel| &channel.messages)
     }
 
-    /// Adds a chunk with a new TSN.
+    /// Adds an I-DATA chunk whose TSN is new.
     pub(crate) fn push(&mut self, now: Time, data: IData, deliver: &mut impl FnMut(Delivery)) {
         let (stream, unordered) = (data.stream, data.flags.contains(DataFlags::UNORDERED));
         let (whole, mid) = (data.flags.contains(DataFlags::BEGIN | DataFlags::END), data.mid);
@@ -102,8 +103,9 @@ impl InterleavedReassembly {
         channel.deliver_complete(stream, unordered, &mut self.held_octets, deliver);
     }
 
-    /// Starts partial delivery when the buffer is full: the application gets the available part of every message that is next in its
-    /// stream. RFC 6458 section 8.1.20, level 2: parts of messages on different streams alternate. The parts leave the receive buffer.
+    /// Starts partial delivery when the buffer is full: the application gets the available part of every message
+    /// that is next in its stream. RFC 6458 section 8.1.20, level 2: parts of messages on different streams
+    /// alternate. The parts leave the receive buffer.
     pub(crate) fn start_partial_delivery(&mut self, deliver: &mut impl FnMut(Delivery)) {
         for ((_, unordered), channel) in &mut self.channels {
             let next = channel.next;
@@ -117,7 +119,8 @@ impl InterleavedReassembly {
         }
     }
 
-    /// Skips the messages up to this one, except for those that are complete. RFC 8260 section 2.3.1, RFC 3758 section 3.6.
+    /// Skips the messages that the peer has abandoned, up to a MID. Delivers those of them that are complete. RFC
+    /// 8260 section 2.3.1, RFC 3758 section 3.6.
     pub(crate) fn skip(&mut self, skipped: SkippedMessages, deliver: &mut impl FnMut(Delivery)) {
         let SkippedMessages { stream, unordered, mid } = skipped;
         let channel = self.channels.entry((stream, unordered)).or_default();
@@ -136,8 +139,8 @@ impl InterleavedReassembly {
 }
 
 impl InterleavedReassembly {
-    /// Resets both number spaces of a stream (RFC 8260 section 2.1) whose messages have all arrived or been
-    /// abandoned. RFC 6525 section 5.2.2 E3.
+    /// Resets the numbering of ordered and of unordered messages of a stream (RFC 8260 section 2.1). All messages
+    /// of the stream must have arrived or been abandoned. RFC 6525 section 5.2.2 E3.
     pub(crate) fn reset(&mut self, stream: u16, deliver: &mut impl FnMut(Delivery)) {
         for unordered in [false, true] {
             for message in self.channels.remove(&(stream, unordered)).unwrap_or_default().messages {
@@ -149,7 +152,7 @@ impl InterleavedReassembly {
 }
 
 impl Channel {
-    /// Returns the message with this number; creates it if no fragment has arrived yet.
+    /// Returns the message with this MID; creates it if none of its fragments has arrived yet.
     fn message(&mut self, mid: Mid) -> &mut Incoming {
         let at = self.messages.partition_point(|other| other.mid.before(mid));
         if self.messages.get(at).is_none_or(|other| other.mid != mid) {
@@ -158,7 +161,8 @@ impl Channel {
         &mut self.messages[at]
     }
 
-    /// Notes a delivery. At most 2³¹ - 1 unordered messages are in flight, so a much older number was delivered or abandoned.
+    /// Records a delivery. At most 2³¹ - 1 unordered messages are in flight, so a message with a much older MID
+    /// was delivered or abandoned.
     fn note_delivered(&mut self, mid: Mid, unordered: bool) {
         const MAX_DISTANCE: u32 = 1 << 30;
         if !unordered {
@@ -168,7 +172,7 @@ impl Channel {
         }
     }
 
-    /// Delivers messages that are complete and next in order.
+    /// Delivers the messages that are complete and next in order.
     fn deliver_complete(
         &mut self,
         stream: u16,
@@ -209,7 +213,8 @@ impl Incoming {
         self.fragments.iter().map(|fragment| fragment.data.payload.len()).sum()
     }
 
-    /// Inserts a fragment; returns the number of added octets, 0 for a duplicate or a fragment after the last one.
+    /// Inserts a fragment. Returns the number of octets added: 0 for a duplicate, or for a fragment that follows
+    /// the last one.
     fn insert(&mut self, data: IData, arrived: Time) -> usize {
         let (fsn, length) = (data.fsn, data.payload.len());
         let behind_last = self.last_fsn.is_some_and(|last| fsn.after(last));
@@ -228,19 +233,20 @@ impl Incoming {
         length
     }
 
-    /// Returns whether the next fragment is present.
+    /// Returns whether the next fragment to deliver has arrived.
     fn follows(&self) -> bool {
         self.fragments.front().is_some_and(|first| first.fsn == self.next)
     }
 
-    /// Returns whether all undelivered fragments are present: numbers ascend, so first, last and count suffice.
+    /// Returns whether all undelivered fragments have arrived. FSNs ascend, so checking the first, the last and
+    /// their number suffices.
     fn is_complete(&self) -> bool {
         let Some(last) = self.last_fsn else { return false };
         self.follows() && last.distance_from(self.next) as usize + 1 == self.fragments.len()
     }
 
-    /// Continues a partial delivery, except for the end of the message; returns the number of octets that leave the
-    /// buffer.
+    /// Continues the partial delivery of a message, except for its end. Returns the number of octets that leave
+    /// the receive buffer.
     fn extend_part(&mut self, deliver: &mut impl FnMut(Delivery)) -> usize {
         let Some(mut part) = self.delivered_part.take() else { return 0 };
         let before = part.len();
@@ -268,7 +274,7 @@ impl Incoming {
         }
     }
 
-    /// Delivers a skipped message if it is complete, and otherwise discards it; a part may have been delivered.
+    /// Delivers a skipped message if it is complete; otherwise discards it, even if a part has been delivered.
     fn discard_rest(self, stream: u16, unordered: bool, deliver: &mut impl FnMut(Delivery)) {
         if self.is_complete() {
             deliver(self.into_delivery(stream, unordered));

@@ -34,7 +34,7 @@ use crate::{Config, Endpoint};
 /// ```
 #[derive(Debug)]
 pub struct Listener {
-    /// The endpoint of the next association, which signs and checks the cookies.
+    /// The endpoint for the next association, which signs and checks the cookies.
     next: Endpoint,
 }
 
@@ -47,14 +47,14 @@ impl Listener {
         Self { next: Endpoint::listen(config, local, port, rng) }
     }
 
-    /// Handles a packet of no association. Returns the association that a valid COOKIE ECHO begins.
+    /// Handles a packet that belongs to no association. Returns the association that a valid COOKIE ECHO begins.
     pub fn handle(&mut self, now: Time, packet: Packet) -> Option<Endpoint> {
         self.next.handle(now, Input::Packet(packet));
         let following = self.next.next_listener()?;
         Some(std::mem::replace(&mut self.next, following))
     }
 
-    /// Returns the next answer to send.
+    /// Returns the next packet to send.
     pub fn poll_transmit(&mut self) -> Option<Packet> {
         self.next.packets.pop_front()
     }

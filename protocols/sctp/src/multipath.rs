@@ -17,8 +17,9 @@ use crate::Endpoint;
 use crate::send::Bundle;
 
 impl Endpoint {
-    /// Sends new data, each packet on the path whose window is filled least. Even if the peer's window is the limit,
-    /// no path is then idle, and each path fills the same share of its window, which lets the window grow.
+    /// Sends new data, each packet on the path that fills the smallest share of its window. No path is then idle
+    /// even if the peer's receive window is the limit, and all paths fill the same share of their windows, so
+    /// these can grow.
     pub(crate) fn send_new_over_all(&mut self, now: Time, bundle: &mut Bundle) {
         let limits: SmallVec<[u64; 4]> =
             (0..self.paths.list.len()).map(|path| self.burst_limited_cwnd(now, path)).collect();
@@ -29,7 +30,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the least filled path with room, among those that may carry new data.
+    /// Returns the path with room that fills the smallest share of its window, among those that may carry new
+    /// data.
     fn min_filled(&self, limits: &[u64]) -> Option<usize> {
         let filled = |path: &usize| {
             let (flight, limit) = (self.paths.list[*path].flight_size, limits[*path].max(1));
@@ -49,8 +51,8 @@ impl Endpoint {
         })
     }
 
-    /// Returns the path for retransmissions. With multipath transfer it is the path with the most room,
-    /// otherwise the path of RFC 9260 section 6.4.1.
+    /// Returns the path that retransmissions take: with multipath transfer the one with the most room, otherwise
+    /// the path of RFC 9260 section 6.4.1.
     pub(crate) fn retransmission_path(&self) -> usize {
         let room = |index: &usize| {
             let path = &self.paths.list[*index];
@@ -60,8 +62,8 @@ impl Endpoint {
         widest.unwrap_or(self.paths.retransmission)
     }
 
-    /// Returns the path that stores whether `path` is in fast recovery: with multipath transfer `path` itself,
-    /// otherwise the first path for the whole association.
+    /// Returns the path whose state says whether `path` is in fast recovery: with multipath transfer `path`
+    /// itself, otherwise the first path, which stands for the whole association.
     pub(crate) fn recovery_path(&self, path: usize) -> usize {
         if self.config.cmt { path } else { 0 }
     }

@@ -8,15 +8,15 @@ use crate::receive::PacketAddresses;
 use crate::state::State;
 
 impl Endpoint {
-    /// Answers an out-of-the-blue packet. Section 8.4.
+    /// Answers an out-of-the-blue packet. RFC 9260 section 8.4.
     pub(crate) fn on_out_of_the_blue(&mut self, origin: PacketAddresses, packet: &sctp::Packet) {
         if let Some(answer) = response_to_out_of_the_blue(packet).filter(|_| origin.is_unicast()) {
             self.transmit_packet(origin.destination, origin.source, answer);
         }
     }
 
-    /// Returns whether a packet belongs to no association of ours. A SHUTDOWN ACK that arrives during our
-    /// handshake belongs to an earlier association. Section 8.5.1 E.
+    /// Returns whether a packet belongs to no association of this host. A SHUTDOWN ACK that arrives during our
+    /// handshake belongs to an earlier association. RFC 9260 section 8.5.1 E.
     pub(crate) fn is_out_of_the_blue(&self, packet: &sctp::Packet) -> bool {
         match self.state {
             State::Closed => true,
@@ -51,7 +51,7 @@ impl Endpoint {
 }
 
 /// Returns a host's answer to a packet that belongs to none of its associations, such as one for a closed port.
-/// `None` if the host must not answer. Section 8.4.
+/// `None` if the host must not answer. RFC 9260 section 8.4.
 pub fn response_to_out_of_the_blue(packet: &sctp::Packet) -> Option<sctp::Packet> {
     let is_silent = |chunk: &Chunk| match chunk {
         Chunk::Abort { .. } | Chunk::ShutdownComplete { .. } | Chunk::CookieAck => true,

@@ -13,27 +13,27 @@ use crate::flight::ReliabilityLimit;
 use crate::send_buffer::SendBuffer;
 use crate::stream_queues::StreamQueues;
 
-/// A fragment that has not been sent and has no TSN yet.
+/// A fragment that has not been sent, so that it has no TSN yet.
 #[derive(Debug)]
 pub(crate) struct UnsentChunk {
     pub(crate) flags: DataFlags,
     pub(crate) stream: u16,
     pub(crate) ppid: u32,
     pub(crate) payload: Bytes,
-    /// When the chunk's message is abandoned.
+    /// When the message of the chunk is abandoned.
     pub(crate) limit: ReliabilityLimit,
-    /// Whether the message is so short that Nagle's algorithm applies.
+    /// Whether the message is so short that Nagle's algorithm can delay it.
     pub(crate) can_delay: bool,
 }
 
-/// The position of a fragment within its message, for I-DATA. RFC 8260 section 2.1.
+/// The position of a fragment in its message, for I-DATA. RFC 8260 section 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FragmentId {
     pub(crate) mid: Mid,
     pub(crate) fsn: Fsn,
 }
 
-/// The numbers of the next fragment of a stream.
+/// The numbers of the next messages and fragments of a stream.
 #[derive(Debug, Clone, Default)]
 struct NextNumbers {
     /// The number of the next ordered message; its lower half is the stream sequence number.
@@ -42,29 +42,30 @@ struct NextNumbers {
     fsn: u32,
 }
 
-/// Fragments of messages that were queued after a reset of their stream was requested. RFC 6525 section 5.1.2 A1.
+/// Fragments of messages for streams whose reset was requested before. They wait until the reset is done. RFC 6525
+/// section 5.1.2 A1.
 #[derive(Debug)]
 struct HeldMessages {
-    /// The streams to be reset; all streams if empty.
+    /// The streams to reset; empty means all.
     streams: Vec<u16>,
     fragments: VecDeque<UnsentChunk>,
 }
 
-/// The fragments that wait for their first transmission.
+/// The fragments that have not been sent yet, of all streams.
 #[derive(Debug)]
 pub(crate) struct OutboundStreams {
-    /// Fragments in the order in which they were queued.
+    /// Fragments in the order in which they were queued; used without a scheduler.
     queue: VecDeque<UnsentChunk>,
-    /// Queues by stream, which replace `queue` if there is a scheduler.
+    /// Queues of fragments by stream, which a scheduler uses in place of `queue`.
     queues: Option<Box<StreamQueues>>,
     numbers: Vec<NextNumbers>,
     /// Messages that wait until their streams have been reset, the earliest reset first.
     holds: VecDeque<HeldMessages>,
-    /// The octets before the user data of a chunk.
+    /// Length in octets of a chunk's header before its user data.
     header: usize,
-    /// Whether the second fragment has the FSN of the first.
+    /// Whether the second fragment of a message has the same FSN as the first.
     second_fsn_is_zero: bool,
-    /// The octets of the unsent chunks, headers included.
+    /// Number of octets of the unsent chunks, including their headers.
     queued: usize,
     pub(crate) buffer: SendBuffer,
 }
@@ -99,8 +100,8 @@ impl OutboundStreams {
         self.drop_from(streams)
     }
 
-    /// Discards everything, because the association has restarted; returns the stream of each message that was not completely sent. RFC
-    /// 9260 section 5.2.4.
+    /// Discards all unsent data, because the association has restarted; returns the stream of each message that
+    /// was not completely sent. RFC 9260 section 5.2.4.
     pub(crate) fn clear(&mut self, config: &Config) -> Vec<u16> {
         let dropped = self.drop_from(0);
         self.buffer.clear();
@@ -110,7 +111,7 @@ impl OutboundStreams {
         dropped
     }
 
-    /// Discards the messages of the streams from `first` on; returns the stream of each of these messages.
+    /// Discards the messages of all streams from number `first` on; returns the stream of each of these messages.
     fn drop_from(&mut self, first: u16) -> Vec<u16> {
         let queue = std::mem::take(&mut self.queue);
         let (kept, mut dropped): (VecDeque<UnsentChunk>, VecDeque<UnsentChunk>) =
@@ -129,7 +130,7 @@ impl OutboundStreams {
             .collect()
     }
 
-    /// Queues a message in fragments of at most `max` octets, the first one at most `first`. Section 6.9.
+    /// Queues a message in fragments of at most `max` octets, the first one at most `first`. RFC 9260 section 6.9.
     pub(crate) fn push(&mut self, message: Message, first: usize, max: usize, limit: ReliabilityLimit) {
         let Message { stream, unordered, ppid, payload: mut rest, .. } = message;
         let can_delay = rest.len() < first;
@@ -158,17 +159,18 @@ impl OutboundStreams {
         }
     }
 
-    /// Returns the messages held back by the latest reset request that covers this stream.
+    /// Returns the messages that wait for the latest requested reset of this stream; `None` if no reset is
+    /// pending.
     fn held_messages_of(&mut self, stream: u16) -> Option<&mut HeldMessages> {
         self.holds.iter_mut().rev().find(|hold| covers(&hold.streams, stream))
     }
 
-    /// Makes further messages for these streams wait.
+    /// Lets messages for these streams wait from now on.
     pub(crate) fn hold(&mut self, streams: Vec<u16>) {
         self.holds.push_back(HeldMessages { streams, fragments: VecDeque::new() });
     }
 
-    /// Releases the messages of the earliest reset, which is done or has failed.
+    /// Releases the messages that wait for the earliest requested reset, which is done or has failed.
     pub(crate) fn release(&mut self) {
         let fragments = self.holds.pop_front().map(|hold| hold.fragments).unwrap_or_default();
         fragments.into_iter().for_each(|unsent| self.enqueue(unsent));
@@ -178,7 +180,8 @@ impl OutboundStreams {
         !self.holds.is_empty()
     }
 
-    /// Returns whether a message of these streams that was queued before their reset is unsent.
+    /// Returns whether a message for one of these streams is unsent that was queued before the reset was
+    /// requested.
     pub(crate) fn has_unsent_of(&self, streams: &[u16]) -> bool {
         self.unsent().any(|unsent| covers(streams, unsent.stream))
     }
@@ -187,7 +190,7 @@ impl OutboundStreams {
         self.queue.iter().chain(self.queues.iter().flat_map(|queues| queues.iter()))
     }
 
-    /// Resets streams: all their numbers start again at zero. RFC 6525 section 5.2.7 H4, RFC 8260 section 2.1.
+    /// Resets streams: their message numbers start again at zero. RFC 6525 section 5.2.7 H4, RFC 8260 section 2.1.
     pub(crate) fn reset(&mut self, streams: &[u16]) {
         for (stream, numbers) in self.numbers.iter_mut().enumerate() {
             if covers(streams, stream as u16) {
@@ -196,7 +199,7 @@ impl OutboundStreams {
         }
     }
 
-    /// Adds streams. RFC 6525 section 5.2.7 H6.
+    /// Adds `more` outgoing streams. RFC 6525 section 5.2.7 H6.
     pub(crate) fn add(&mut self, more: u16) {
         let count = self.numbers.len() + usize::from(more);
         self.numbers.resize(count, NextNumbers::default());
@@ -216,25 +219,26 @@ impl OutboundStreams {
         self.queued == 0
     }
 
-    /// Returns the number of octets of all unsent chunks, headers included.
+    /// Returns the number of octets of all unsent chunks, including their headers.
     pub(crate) fn queued(&self) -> usize {
         self.queued
     }
 
-    /// Returns whether the next chunk must go into another packet, because it belongs to another stream than the data
-    /// in this one. RFC 8260 section 3.3.
+    /// Returns whether the next chunk must go into another packet, because it belongs to another stream than the
+    /// data in the current packet. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
         self.queues.as_ref().is_some_and(|queues| queues.wants_another_packet())
     }
 
-    /// Starts a packet, which may contain data of any stream.
+    /// Marks the start of a new packet, which may contain data of any stream.
     pub(crate) fn begin_packet(&mut self) {
         if let Some(queues) = &mut self.queues {
             queues.begin_packet();
         }
     }
 
-    /// Removes the next fragment; also returns its stream sequence number (section 6.5) and its position for I-DATA.
+    /// Removes the next fragment; also returns its stream sequence number (RFC 9260 section 6.5) and its position
+    /// for I-DATA.
     pub(crate) fn pop(&mut self) -> Option<(UnsentChunk, Ssn, FragmentId)> {
         let unsent = match &mut self.queues {
             None => self.queue.pop_front()?,
@@ -260,7 +264,7 @@ impl OutboundStreams {
         (ssn, place)
     }
 
-    /// Returns the first fragment of a stream; without a scheduler, the first fragment of all streams.
+    /// Returns the first unsent fragment of a stream or, without a scheduler, of all streams.
     fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         match &self.queues {
             None => self.queue.front(),
@@ -275,7 +279,8 @@ impl OutboundStreams {
         }
     }
 
-    /// Discards the rest of a partly sent message of `stream`, except for its last fragment, which is returned.
+    /// Discards the rest of a partly sent message of `stream`, except for its last fragment, which is removed and
+    /// returned.
     pub(crate) fn pop_last_of_message(&mut self, stream: u16) -> Option<(UnsentChunk, Ssn, FragmentId)> {
         if self.first_of(stream)?.begins() {
             return None;
@@ -291,7 +296,7 @@ impl OutboundStreams {
         }
     }
 
-    /// Discards the first message, so that it uses no stream sequence number. Nothing of it has been sent.
+    /// Discards the first message, of which nothing has been sent, so that it uses no stream sequence number.
     pub(crate) fn drop_message(&mut self) {
         let Some(stream) = self.front().map(|unsent| unsent.stream) else { return };
         while let Some(unsent) = self.drop_front(stream) {
@@ -304,18 +309,19 @@ impl OutboundStreams {
     }
 }
 
-/// Returns whether a request affects a stream: an empty list affects all. RFC 6525 sections 4.1 and 4.2.
+/// Returns whether a request for `streams` affects this stream; an empty list means all streams. RFC 6525 sections
+/// 4.1 and 4.2.
 fn covers(streams: &[u16], stream: u16) -> bool {
     streams.is_empty() || streams.contains(&stream)
 }
 
 impl UnsentChunk {
-    /// Returns whether this fragment is the first of its message, so that nothing of the message has been sent.
+    /// Returns whether this is the first fragment of its message.
     pub(crate) fn begins(&self) -> bool {
         self.flags.contains(DataFlags::BEGIN)
     }
 
-    /// Returns the fragment as a chunk.
+    /// Converts the fragment to a DATA chunk with these numbers.
     pub(crate) fn into_chunk(self, tsn: Tsn, ssn: Ssn, now: Time) -> Data {
         let Self { flags, stream, ppid, payload, .. } = self;
         Data {

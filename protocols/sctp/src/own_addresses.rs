@@ -10,21 +10,24 @@ use crate::Endpoint;
 use crate::path::are_in_same_network;
 use crate::state::State;
 
-/// Maximum number of requests in one ASCONF, which must fit into the smallest MTU. Section 5.1.1 C5.
+/// Maximum number of requests in one ASCONF, which must fit into the smallest MTU. RFC 5061 section 5.1.1 C5.
 const MAX_REQUESTS: usize = 16;
 
-/// Changes of our addresses that are not complete. The endpoint's `local` contains the addresses that both ends know.
+/// Changes of our addresses that the peer has not confirmed. The endpoint's `local` contains the addresses that
+/// both endpoints know.
 #[derive(Debug)]
 pub(crate) struct OwnAddresses {
-    /// Addresses of the host that the peer has not accepted yet: only ASCONF may be sent from them. Section 5.3 F1.
+    /// New addresses that the peer has not accepted yet. Only ASCONF may be sent from them. RFC 5061 section 5.3
+    /// F1.
     adding: Vec<Address>,
-    /// Addresses that the peer has accepted while it refused another request: still only ASCONF may be sent from them.
+    /// New addresses that the peer has accepted, but only ASCONF may be sent from them because it refused another
+    /// request.
     withheld: Vec<Address>,
-    /// Addresses that the host has lost and whose deletion the peer has not acknowledged. Section 5.3 F4.
+    /// Addresses that the host has lost and whose deletion the peer has not acknowledged. RFC 5061 section 5.3 F4.
     lost_addresses: Vec<Address>,
-    /// Changes for the next ASCONF.
+    /// Changes that wait for the next ASCONF.
     waiting_operations: Vec<AddressOperation>,
-    /// The unacknowledged ASCONF (section 5.1.1 C1), and its path.
+    /// The ASCONF that has not been acknowledged (RFC 5061 section 5.1.1 C1), and the path on which it was sent.
     outstanding: Option<(Asconf, usize)>,
     /// The serial number of the next ASCONF.
     serial: AsconfSerial,
@@ -43,8 +46,8 @@ impl OwnAddresses {
         }
     }
 
-    /// Sets the first serial number, which equals the first TSN (section 5.1 A2). Address changes during the
-    /// handshake are requested after the handshake.
+    /// Sets the first serial number, which equals the first TSN (RFC 5061 section 5.1 A2). Address changes during
+    /// the handshake are requested after the handshake.
     pub(crate) fn set_first_serial(&mut self, serial: AsconfSerial) {
         (self.serial, self.outstanding) = (serial, None);
     }
@@ -54,15 +57,15 @@ impl OwnAddresses {
         self.lost_addresses.contains(&address)
     }
 
-    /// Returns a new address from which to send ASCONF, if there is no address for other chunks.
+    /// Returns a new address from which to send ASCONF; `None` if other chunks can be sent from another address.
     fn next_asconf_source(&self) -> Option<Address> {
         self.withheld.first().or(self.adding.first()).copied()
     }
 
-    /// Returns the next requests: additions, then primaries, then deletions. A set-primary follows its addition
-    /// (section 5.4), and the last address is not deleted before another one is added (section 5.3 F5). With `apart`
-    /// only one request is returned; if the host `moves`, an addition is returned together with the first waiting
-    /// deletion.
+    /// Returns the next requests: additions, then changes of the primary address, then deletions. A new primary
+    /// address follows its addition (RFC 5061 section 5.4), and the last address is not deleted before another one
+    /// is added (RFC 5061 section 5.3 F5). With `apart` only one request is returned; but if the
+    /// host has no other address (`moves`), an addition is returned together with the first waiting deletion.
     fn next_requests(&mut self, apart: bool, moves: bool) -> Vec<Request> {
         self.waiting_operations.sort_by_key(|change| match change {
             AddressOperation::Add(_) => 0,
@@ -83,14 +86,14 @@ impl OwnAddresses {
 }
 
 impl Endpoint {
-    /// Returns whether we may change addresses, now or after the handshake; if not, the endpoint keeps its first
-    /// addresses.
+    /// Returns whether we may request changes of our addresses, now or after the handshake. If not, the endpoint
+    /// keeps its first addresses.
     fn may_move(&self) -> bool {
         !self.ended
             && if self.state.is_established_or_shutting_down() { self.addip } else { self.config.addip }
     }
 
-    /// Handles a new address of the host.
+    /// Handles an address that the host has gained.
     pub(crate) fn on_address_added(&mut self, now: Time, address: Address) {
         let OwnAddresses { adding, withheld, .. } = &self.own_addresses;
         let is_known = [&self.local, adding, withheld].into_iter().any(|known| known.contains(&address));
@@ -113,8 +116,8 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Handles the loss of an address. If it was the last address, the association waits for a new one
-    /// indefinitely.
+    /// Handles the loss of one of the host's addresses. If it was the last one, the association waits indefinitely
+    /// for a new address.
     pub(crate) fn on_address_removed(&mut self, now: Time, address: Address) {
         if !self.may_move() {
             return;
@@ -147,7 +150,8 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Sends the next ASCONF, if there is a change to request and an address to send it from. Section 5.1 A1 to A4.
+    /// Sends the next ASCONF, if there is a change to request and an address to send it from. RFC 5061 section 5.1
+    /// A1 to A4.
     pub(crate) fn send_next_asconf(&mut self, now: Time) {
         // Section 5.1.1 C4.
         let may_ask = self.addip
@@ -168,7 +172,8 @@ impl Endpoint {
         self.send_asconf(now, path);
     }
 
-    /// Sends the pending ASCONF to `path`, or to another path if `path` has become unreachable.
+    /// Sends the ASCONF that has not been acknowledged to `path`, or to another path if `path` has become
+    /// unreachable.
     fn send_asconf(&mut self, now: Time, path: usize) {
         let path = self.path_for_asconf(path);
         let Some((asconf, took)) = &mut self.own_addresses.outstanding else { return };
@@ -177,8 +182,8 @@ impl Endpoint {
         self.timers.t4 = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// Returns the path of an ASCONF; if the host has no address that the peer knows, the ASCONF is sent from the new
-    /// address (section 5.3 F1), to an address in the same network.
+    /// Returns the path on which to send an ASCONF. If the host has no address that the peer knows, this path gets
+    /// the new address as its source (RFC 5061 section 5.3 F1), and leads to an address in the same network.
     fn path_for_asconf(&mut self, path: usize) -> usize {
         if !self.local.is_empty() {
             return if self.paths.list[path].stranded { self.paths.active } else { path };
@@ -191,7 +196,8 @@ impl Endpoint {
         path
     }
 
-    /// Handles the expiry of T-4: retransmits the ASCONF, on another path if possible. Section 5.1 B1 to B5.
+    /// Handles the expiry of T-4: retransmits the ASCONF, on another path if possible. RFC 5061 section 5.1 B1 to
+    /// B5.
     pub(crate) fn on_t4_expired(&mut self, now: Time) {
         let Some((_, path)) = self.own_addresses.outstanding else { return };
         if self.error_count >= self.config.association_max_retrans {
@@ -202,7 +208,7 @@ impl Endpoint {
         self.send_asconf(now, other);
     }
 
-    /// Processes an ASCONF-ACK. Section 5.1 A5 to A8.
+    /// Processes an ASCONF-ACK. RFC 5061 section 5.1 A5 to A8.
     pub(crate) fn on_asconf_ack(&mut self, now: Time, ack: &AsconfAck) {
         let own = &mut self.own_addresses;
         let Some((asconf, path)) = own.outstanding.take_if(|(asconf, _)| asconf.serial == ack.serial) else {
@@ -232,8 +238,8 @@ impl Endpoint {
         self.send_next_asconf(now);
     }
 
-    /// Handles the peer's answer to a request. `withholds`: only ASCONF may still be sent, because the peer refused a
-    /// request. Section 5.3 F2, F10.
+    /// Handles the peer's answer to a request. If `withholds` is true, still only ASCONF may be sent from a new
+    /// address, because the peer refused a request. RFC 5061 section 5.3 F2, F10.
     fn on_response(&mut self, change: &AddressOperation, done: bool, withholds: bool) {
         let own = &mut self.own_addresses;
         match change {
@@ -248,7 +254,7 @@ impl Endpoint {
         }
     }
 
-    /// Starts to use the addresses that the peer has accepted.
+    /// Starts to use the new addresses that the peer has accepted.
     fn use_accepted_addresses(&mut self) {
         for address in std::mem::take(&mut self.own_addresses.withheld) {
             self.local.push(address);
@@ -258,14 +264,14 @@ impl Endpoint {
         }
     }
 
-    /// Stops sending ASCONF, which the peer does not support. Section 5.1 A9.
+    /// Stops sending ASCONF, because the peer does not support it. RFC 5061 section 5.1 A9.
     pub(crate) fn disable_asconf(&mut self) {
         (self.addip, self.timers.t4) = (false, None);
         self.own_addresses.outstanding = None;
     }
 
-    /// Gives each path a source address in its network, if we have one; a path that never had one gets any of
-    /// our addresses; other paths are stranded.
+    /// Gives each path a source address of ours in its network. If we have none, a path that never had one gets
+    /// any of our addresses, and all other paths are stranded.
     fn repair_paths(&mut self, now: Time) {
         for index in 0..self.paths.list.len() {
             let Self { paths, local, .. } = self;
@@ -289,7 +295,8 @@ impl Endpoint {
         }
     }
 
-    /// Changes the source address of a path, resets its measurements (RFC 9260 section 7.2.5.2) and probes it.
+    /// Changes the source address of a path, resets its measurements (RFC 9260 section 7.2.5.2) and sends a
+    /// HEARTBEAT on it.
     fn change_source(&mut self, now: Time, index: usize, source: Address) {
         let path = &mut self.paths.list[index];
         (path.source, path.stranded, path.error_count) = (source, false, 0);
@@ -298,7 +305,7 @@ impl Endpoint {
         self.probe(now, index);
     }
 
-    /// Marks a path as stranded, because there is no source address for it; its data in flight are lost.
+    /// Marks a path as stranded, because the host has no source address for it. The data in flight on it are lost.
     fn strand(&mut self, now: Time, index: usize) {
         if std::mem::replace(&mut self.paths.list[index].stranded, true) {
             return;
@@ -310,7 +317,8 @@ impl Endpoint {
     }
 }
 
-/// Returns for each request whether it succeeded. Section 5.1 A7 and A8.
+/// Returns whether each request of the ASCONF succeeded, according to the ASCONF-ACK. RFC 5061 section 5.1 A7 and
+/// A8.
 fn outcomes(asconf: &Asconf, ack: &AsconfAck) -> Vec<bool> {
     let mut failed = false;
     let said = |correlation: u32| {

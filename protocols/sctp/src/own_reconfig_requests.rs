@@ -8,37 +8,38 @@ use hol_wire::sctp::{Chunk, Reconfig, ReconfigResult, ReconfigSerial, Tsn};
 
 use crate::Endpoint;
 
-/// Our requests to the peer. Only one is outstanding at a time. Section 5.1.1.
+/// Our re-configuration requests to the peer. Only one is outstanding at a time. RFC 6525 section 5.1.1.
 #[derive(Debug)]
 pub(crate) struct OwnReconfigRequests {
     waiting_requests: VecDeque<QueuedRequest>,
     outstanding: Option<Box<OutstandingRequest>>,
-    /// The number of the next request. Section 4.1: the first is the initial TSN.
+    /// Serial number of the next request; the first one equals the initial TSN. RFC 6525 section 4.1.
     serial: ReconfigSerial,
 }
 
-/// A request that has no serial number yet.
+/// A re-configuration request that has no serial number yet.
 #[derive(Debug)]
 struct QueuedRequest {
     request: Reconfiguration,
-    /// The number of the peer's request that this request answers. Section 5.1.2 A4.
+    /// Serial number of the peer's request that this request answers; `None` if it answers none. RFC 6525 section
+    /// 5.1.2 A4.
     answers: Option<ReconfigSerial>,
 }
 
-/// The outstanding request.
+/// The re-configuration request that the peer has not answered yet.
 #[derive(Debug)]
 struct OutstandingRequest {
     queued: QueuedRequest,
     serial: ReconfigSerial,
     /// The request chunk, as sent and retransmitted.
     request: Reconfig,
-    /// The path of the latest copy.
+    /// The path on which the request was last sent.
     path: usize,
-    /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. Section
-    /// 5.2.7 H2.
+    /// Whether the peer has reported the request as in progress, so that a missing answer is no failure. RFC 6525
+    /// section 5.2.7 H2.
     in_progress: bool,
-    /// The TSN whose acknowledgement completes the reset: until then, a FORWARD TSN may name stream sequence numbers
-    /// from before the reset.
+    /// The TSN whose acknowledgement completes the reset. Until then, a FORWARD TSN may contain stream sequence
+    /// numbers from before the reset.
     done_after: Option<Tsn>,
 }
 
@@ -47,12 +48,12 @@ impl OwnReconfigRequests {
         Self { waiting_requests: VecDeque::new(), outstanding: None, serial }
     }
 
-    /// Returns whether there is no request.
+    /// Returns whether no request is queued or outstanding.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting_requests.is_empty() && self.outstanding.is_none()
     }
 
-    /// Returns whether the outstanding request resets all of these streams. Section 5.2.3.
+    /// Returns whether the outstanding request resets all of these streams. RFC 6525 section 5.2.3.
     pub(crate) fn resets_all_of(&self, streams: &[u16]) -> bool {
         let reset = self.outstanding.as_ref().and_then(|outstanding| match &outstanding.queued.request {
             Reconfiguration::ResetOutgoing(reset) => Some(reset),
@@ -63,29 +64,31 @@ impl OwnReconfigRequests {
         })
     }
 
-    /// Returns whether the peer answers the outstanding request with a request of its own. If we then queued a
-    /// request as our answer to yet another request of the peer, both ends could wait for each other forever.
+    /// Returns whether the peer will answer the outstanding request with a request of its own. As long as that is
+    /// so, we must not queue a request as our answer to yet another request of the peer: both ends could wait for
+    /// each other forever.
     pub(crate) fn awaits_request(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|outstanding| {
             matches!(outstanding.request, Reconfig::IncomingReset { .. } | Reconfig::AddIncoming { .. })
         })
     }
 
-    /// Returns the outstanding request if it answers the peer's request `serial`.
+    /// Returns the outstanding request if it is our answer to the peer's request `serial`.
     pub(crate) fn answer_to(&self, serial: ReconfigSerial) -> Option<&Reconfig> {
         let answer =
             self.outstanding.as_ref().filter(|outstanding| outstanding.queued.answers == Some(serial));
         answer.map(|outstanding| &outstanding.request)
     }
 
-    /// Returns whether a queued request answers the peer's request `serial`.
+    /// Returns whether a queued request is our answer to the peer's request `serial`.
     pub(crate) fn will_answer(&self, serial: ReconfigSerial) -> bool {
         self.waiting_requests.iter().any(|queued| queued.answers == Some(serial))
     }
 }
 
 impl Endpoint {
-    /// Requests a re-configuration for the application, which is informed at once if that is impossible.
+    /// Queues a re-configuration request of the application, or tells the application at once if the request is
+    /// impossible.
     pub(crate) fn request_reconfiguration(&mut self, now: Time, what: Reconfiguration) {
         let has_stream = |stream: &u16| *stream < self.streams_out.count();
         let can_be = match &what {
@@ -114,12 +117,12 @@ impl Endpoint {
         self.continue_reconfiguration(now);
     }
 
-    /// Returns the maximum number of stream numbers in one request.
+    /// Returns the maximum number of streams in one request.
     pub(crate) fn max_streams(&self) -> usize {
         (self.max_chunk_size() - Chunk::HEADER_LENGTH - 16) / 2
     }
 
-    /// Queues a request; from now on messages for the streams to be reset wait. Section 5.1.2 A1.
+    /// Queues a request. From now on, messages for the streams to be reset wait. RFC 6525 section 5.1.2 A1.
     pub(crate) fn enqueue_request(&mut self, what: Reconfiguration, answers: Option<ReconfigSerial>) {
         if let Reconfiguration::ResetOutgoing(streams) = &what {
             self.streams_out.hold(streams.clone());
@@ -127,7 +130,8 @@ impl Endpoint {
         self.own_reconfig_requests.waiting_requests.push_back(QueuedRequest { request: what, answers });
     }
 
-    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether there is a chunk to send.
+    /// Completes resets whose data are acknowledged, and starts the next request if it is due; returns whether
+    /// there is a chunk to send.
     pub(crate) fn continue_reconfiguration(&mut self, now: Time) -> bool {
         let settled = self.complete_acknowledged();
         let request = self.next_request(now);
@@ -143,7 +147,8 @@ impl Endpoint {
         self.control.push_back((None, Chunk::Reconfig(parameters)));
     }
 
-    /// Returns the next request, if none is outstanding and it may be sent. Sections 5.1.2 to 5.1.6.
+    /// Returns the next request; `None` if one is outstanding, or if no request may be sent now. RFC 6525 sections
+    /// 5.1.2 to 5.1.6.
     pub(crate) fn next_request(&mut self, now: Time) -> Option<Reconfig> {
         let own = &mut self.own_reconfig_requests;
         if own.outstanding.is_some() || !self.state.sends_data() {
@@ -188,7 +193,8 @@ impl Endpoint {
         self.timers.reconfig = Some(self.clock.expiry(now, self.paths.list[path].rto()));
     }
 
-    /// Handles the Re-configuration Timer: retransmits, on another path if possible. Sections 5.1.1 and 5.2.7 H2.
+    /// Handles the expiry of the Re-configuration Timer: retransmits the request, on another path if possible. RFC
+    /// 6525 sections 5.1.1 and 5.2.7 H2.
     pub(crate) fn on_reconfig_expired(&mut self, now: Time) {
         let Some(outstanding) = &mut self.own_reconfig_requests.outstanding else { return };
         let (path, request) = (outstanding.path, outstanding.request.clone());
@@ -206,7 +212,7 @@ impl Endpoint {
         self.start_reconfig(now, path);
     }
 
-    /// Processes a response. Section 5.2.7.
+    /// Processes a response. RFC 6525 section 5.2.7.
     pub(crate) fn on_reconfig_response(&mut self, now: Time, serial: ReconfigSerial, result: ReconfigResult) {
         let Some(outstanding) = &mut self.own_reconfig_requests.outstanding else { return };
         if outstanding.serial != serial || outstanding.done_after.is_some() {
@@ -228,7 +234,7 @@ impl Endpoint {
         self.continue_reconfiguration(now);
     }
 
-    /// Completes resets whose data are acknowledged. Section 5.2.7 H4.
+    /// Completes resets whose data are acknowledged. RFC 6525 section 5.2.7 H4.
     fn complete_acknowledged(&mut self) -> bool {
         let acknowledged = self.flight.cumulative();
         let done_after =
@@ -240,7 +246,7 @@ impl Endpoint {
         is_done
     }
 
-    /// Completes the outstanding request if the peer's request answers it. Sections 5.2.2 E1 and 5.2.6.
+    /// Completes the outstanding request if the peer's request answers it. RFC 6525 sections 5.2.2 E1 and 5.2.6.
     pub(crate) fn complete_if(&mut self, is_answered: impl FnOnce(&Reconfig) -> bool) {
         if self
             .own_reconfig_requests

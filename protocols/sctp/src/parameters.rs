@@ -3,7 +3,8 @@
 
 use hol_wire::sctp::Parameter;
 
-/// Returns the parameters to be processed: all, or those up to the first unknown one whose type stops the processing.
+/// Returns the parameters to process: all of them, or those before the first unknown one whose type stops the
+/// processing.
 pub(crate) fn parameters_to_process(parameters: &[Parameter]) -> &[Parameter] {
     let stops =
         |parameter: &Parameter| matches!(parameter, Parameter::Unknown { kind, .. } if kind & 0x8000 == 0);

@@ -12,7 +12,7 @@ use crate::receive::{deliver_in_order, deliver_interleaved_message};
 use crate::tsn_map::Arrival;
 
 impl Endpoint {
-    /// Abandons the message of a lost chunk if its limit is reached; returns whether it did.
+    /// Abandons the message of a lost chunk if the message has reached its limit; returns whether it did.
     pub(crate) fn abandon_if_due(&mut self, now: Time, index: usize) -> bool {
         let chunk = self.flight.get(index);
         if chunk.is_message_abandoned {
@@ -59,7 +59,8 @@ impl Endpoint {
         }
     }
 
-    /// Marks the message of a chunk as abandoned: its chunks are abandoned when they are processed, unsent fragments are dropped.
+    /// Marks the message of a chunk as abandoned. Its sent chunks are abandoned when they are processed, and its
+    /// unsent fragments are dropped at once.
     fn mark_message_abandoned(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         for index in &chunks {
@@ -70,7 +71,7 @@ impl Endpoint {
         }
     }
 
-    /// Abandons every message in flight whose deadline has passed and that is not acknowledged.
+    /// Abandons every message in flight that has not been acknowledged and whose deadline has passed.
     pub(crate) fn abandon_expired(&mut self, now: Time) {
         if !self.partial_reliability || !self.flight.has_limits() {
             return;
@@ -84,7 +85,7 @@ impl Endpoint {
         }
     }
 
-    /// Abandons the message at the head of the queue. Nothing of it has been sent.
+    /// Abandons the first message in the queue, of which nothing has been sent.
     pub(crate) fn abandon_unsent(&mut self) {
         if let Some(stream) = self.streams_out.front().map(|unsent| unsent.stream) {
             self.streams_out.drop_message();
@@ -93,7 +94,8 @@ impl Endpoint {
         }
     }
 
-    /// Abandons everything unacknowledged, because the peer has restarted. RFC 9260 section 5.2.4 A.
+    /// Abandons all data that have not been acknowledged, because the peer has restarted. RFC 9260 section 5.2.4
+    /// A.
     pub(crate) fn abandon_all(&mut self) {
         let lost = |sent: &&SentChunk| {
             matches!(sent.state, ChunkState::InFlight | ChunkState::Lost)
@@ -106,8 +108,8 @@ impl Endpoint {
 
     /// Abandons the whole message of the chunk at `index`. RFC 3758 section 3.5 A3.
     ///
-    /// The application is informed unless the whole message was sent and may still arrive: with
-    /// `sack_checks_limits_first` messages are abandoned that the next SACK would acknowledge.
+    /// The application is told, unless the whole message was sent and may still arrive. That happens with
+    /// `sack_checks_limits_first`, which may abandon messages that the peer has received.
     fn abandon_message(&mut self, now: Time, index: usize) {
         let (stream, chunks) = (self.flight.get(index).data.stream, self.chunks_of_message(index));
         let mut is_missing = false;
@@ -119,7 +121,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the chunks of the message at `index` that are not cumulatively acknowledged.
+    /// Returns the chunks of the message at `index` that the cumulative TSN does not acknowledge.
     fn chunks_of_message(&self, index: usize) -> SmallVec<[usize; 8]> {
         let flags = |index| self.flight.get(index).data.flags;
         if self.interleaving {
@@ -135,7 +137,8 @@ impl Endpoint {
         (first..last.map_or(self.flight.len(), |last| last + 1)).collect()
     }
 
-    /// Abandons the unsent fragments of a message whose sent chunks are `sent`; returns false if there are none.
+    /// Abandons the unsent fragments of a message whose chunks `sent` have been sent; returns false if it has no
+    /// unsent fragments.
     fn abandon_rest(&mut self, now: Time, stream: u16, sent: &[usize]) -> bool {
         let Some(last) = sent.last().copied() else { return false };
         if self.flight.get(last).data.flags.contains(DataFlags::END) {
@@ -176,7 +179,7 @@ impl Endpoint {
         matches!(was, ChunkState::Lost | ChunkState::InFlight) && !limits_first
     }
 
-    /// Queues a FORWARD TSN over the abandoned chunks at the head of the flight. RFC 3758 section 3.5 C.
+    /// Queues a FORWARD TSN that skips the abandoned chunks at the head of the flight. RFC 3758 section 3.5 C.
     pub(crate) fn queue_forward_tsn(&mut self) {
         if self.flight.abandoned() == 0 {
             return;
@@ -188,12 +191,13 @@ impl Endpoint {
         }
     }
 
-    /// Returns the abandoned chunks at the head of the flight, up to one in flight or acknowledged. RFC 3758 section 3.5 C2.
+    /// Returns the abandoned chunks at the head of the flight, up to the first chunk that is not abandoned. RFC
+    /// 3758 section 3.5 C2.
     fn abandoned_chunks(&self) -> impl Iterator<Item = &SentChunk> {
         self.flight.iter().take_while(|chunk| chunk.state == ChunkState::Abandoned)
     }
 
-    /// Returns the peer's new cumulative TSN, and the FORWARD TSN that sets it. RFC 3758 section 3.5 C.
+    /// Returns the FORWARD TSN to send, and the cumulative TSN that it gives the peer. RFC 3758 section 3.5 C.
     fn forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[(u16, Ssn); 2]> = SmallVec::new();
@@ -213,8 +217,8 @@ impl Endpoint {
         (new_cumulative_tsn, Chunk::ForwardTsn(Box::new(ForwardTsn { new_cumulative_tsn, skipped })))
     }
 
-    /// Returns the peer's new cumulative TSN, and an I-FORWARD-TSN with the MIDs of messages, also of
-    /// unordered ones. RFC 8260 section 2.3.1.
+    /// Returns the I-FORWARD-TSN to send, with the MIDs of ordered and unordered messages, and the cumulative TSN
+    /// that it gives the peer. RFC 8260 section 2.3.1.
     fn i_forward_tsn(&self) -> (Tsn, Chunk) {
         let mut new_cumulative_tsn = self.flight.cumulative();
         let mut skipped: SmallVec<[SkippedMessages; 2]> = SmallVec::new();
@@ -269,16 +273,16 @@ impl Endpoint {
         !self.state.receives_data() || self.tsn_map.classify(new_cumulative_tsn) == Arrival::TooFar
     }
 
-    /// Advances the cumulative TSN. Returns whether the rest of the FORWARD TSN must be processed: if it is new and,
-    /// with `forward_tsn_always_counts`, also if it is outdated, because it may abandon a message whose sent chunks
-    /// have all arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
+    /// Advances the cumulative TSN to that of a FORWARD TSN. Returns whether the rest of the FORWARD TSN must be
+    /// processed: if it is new and, with `forward_tsn_always_counts`, also if it is outdated, because it may
+    /// abandon a message whose sent chunks have all arrived (`net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn).
     fn advance_cumulative(&mut self, new_cumulative_tsn: Tsn) -> bool {
         let is_new = new_cumulative_tsn.after(self.tsn_map.cumulative());
         self.tsn_map.advance_to(new_cumulative_tsn);
         is_new || self.config.forward_tsn_always_counts
     }
 
-    /// Acknowledges a FORWARD TSN like DATA, whether outdated or not.
+    /// Requests the acknowledgement of a FORWARD TSN, outdated or not, as for DATA.
     fn count_forward_tsn(&mut self, now: Time, seen: &mut SackRequest) {
         if self.config.forward_tsn_always_counts {
             // `net/sctp/sm_statefuns.c` sctp_sf_eat_fwd_tsn.

@@ -11,39 +11,41 @@ use crate::clock::Clock;
 use crate::rack::Rack;
 use crate::rtt::RttEstimator;
 
-/// One of the peer's transport addresses. RFC 9260 section 6.4.
+/// The path to one of the peer's transport addresses. RFC 9260 section 6.4.
 #[derive(Debug)]
 pub struct Path {
     pub(crate) address: Address,
     /// The source address of packets on this path.
     pub(crate) source: Address,
     pub(crate) status: PathStatus,
-    /// Whether the host has lost the source address of this path, and has no other.
+    /// Whether the host has lost the source address of this path and has no other address to use.
     pub(crate) stranded: bool,
     /// Whether the peer added the address by ASCONF; the path then carries no DATA until it is confirmed. RFC 5061
     /// section 5.3 F1.
     pub(crate) added: bool,
-    /// Whether the application gave the address, so that it needs no verification. RFC 9260 section 5.4, rule 1.
+    /// Whether the application gave the address. Such an address needs no verification. RFC 9260 section 5.4, rule
+    /// 1.
     pub(crate) is_from_application: bool,
     /// Whether the peer deleted the address by ASCONF. RFC 5061 section 5.3 F13.
     pub(crate) deleted: bool,
     /// Whether the path is confirmed: the peer has answered from this address. RFC 9260 section 5.4.
     pub(crate) confirmed: bool,
     pub(crate) window: Window,
-    /// Octets of user data in flight.
+    /// Number of octets of user data in flight.
     pub(crate) flight_size: u64,
-    /// Octets that were in flight on a path that the peer deleted, and now depend on the T3-rtx of this path.
+    /// Octets that were in flight on a path that the peer deleted, and are now retransmitted when T3-rtx of this
+    /// path expires.
     pub(crate) inherited_flight_size: u64,
     pub(crate) rtt: RttEstimator,
-    /// Whether a chunk that measures the round trip is in flight. RFC 9260 section 6.3.1 C4.
+    /// Whether a chunk is in flight that measures the round-trip time. RFC 9260 section 6.3.1 C4.
     pub(crate) rtt_pending: bool,
-    /// Consecutive timeouts and unanswered heartbeats. RFC 9260 section 8.2.
+    /// Number of consecutive timeouts and unanswered heartbeats. RFC 9260 section 8.2.
     pub(crate) error_count: u32,
-    /// When T3-rtx expires, if it runs.
+    /// When T3-rtx expires; `None` if it does not run.
     pub(crate) t3_rtx: Option<Time>,
     /// When the next HEARTBEAT is due.
     pub(crate) heartbeat_due: Option<Time>,
-    /// The nonce of the unanswered HEARTBEAT.
+    /// The nonce of the HEARTBEAT that has not been answered.
     pub(crate) heartbeat: Option<u64>,
     /// The time at which DATA was last sent.
     pub(crate) last_sent: Time,
@@ -53,10 +55,11 @@ pub struct Path {
     pub(crate) fast_recovery: Option<Tsn>,
     /// The newest TSN on this path that the current SACK newly acknowledges.
     pub(crate) newest_acked: Option<Tsn>,
-    /// The octets that the current SACK newly acknowledges.
+    /// Number of octets that the current SACK newly acknowledges.
     pub(crate) newly_acked: u64,
     pub(crate) rack: Rack,
-    /// Whether the current SACK advances the earliest outstanding TSN, or shows reneging.
+    /// Whether the current SACK acknowledges the earliest outstanding TSN, or shows reneging, so that T3-rtx
+    /// restarts.
     pub(crate) restarts_t3: bool,
 }
 
@@ -102,23 +105,23 @@ impl Path {
         self.confirmed || !self.added
     }
 
-    /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent on the path: only after it is
-    /// confirmed. RFC 9260 section 5.4; an address added by ASCONF has other rules.
+    /// Returns whether chunks other than HEARTBEAT ACK and COOKIE ACK may be sent on the path: only if it is
+    /// confirmed (RFC 9260 section 5.4), or if the peer added its address by ASCONF, which has rules of its own.
     pub(crate) fn may_be_answered(&self) -> bool {
         self.confirmed || self.is_from_application || self.added
     }
 
-    /// Removes octets from the data in flight, or from the inherited data.
+    /// Subtracts octets from the data in flight or, with `inherited`, from the data moved from a deleted path.
     pub(crate) fn remove_in_flight(&mut self, size: u64, inherited: bool) {
         if inherited { self.inherited_flight_size -= size } else { self.flight_size -= size }
     }
 
-    /// Returns whether data in flight depend on T3-rtx.
+    /// Returns whether data are in flight for which T3-rtx must run.
     pub(crate) fn has_flight(&self) -> bool {
         self.flight_size + self.inherited_flight_size > 0
     }
 
-    /// Stops the timers of the path, because no answer is expected any more.
+    /// Stops the timers of the path, because no more answers are expected on it.
     pub(crate) fn stop_timers(&mut self) {
         (self.t3_rtx, self.heartbeat_due, self.heartbeat) = (None, None, None);
         self.rack.stop();
@@ -144,7 +147,7 @@ impl Path {
         self.window.ssthresh()
     }
 
-    /// Returns the number of octets of user data sent to this address and not yet acknowledged.
+    /// Returns the number of octets of user data that were sent to this address and have not been acknowledged.
     pub fn flight_size(&self) -> u64 {
         self.flight_size
     }
@@ -154,7 +157,7 @@ impl Path {
         self.rtt.srtt()
     }
 
-    /// Returns the retransmission timeout, back-off included.
+    /// Returns the retransmission timeout, including back-off.
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
     }
@@ -177,8 +180,8 @@ impl Path {
     }
 }
 
-/// Returns whether two addresses are in one network, of 256 IPv4 addresses or with an IPv6 prefix of 64 bits. Packets
-/// to the peer's address are sent from our address in the same network.
+/// Returns whether two addresses are in the same network, one of 256 IPv4 addresses or with an IPv6 prefix of 64
+/// bits. Packets to the peer's address are sent from our address in the same network.
 pub(crate) fn are_in_same_network(one: Address, other: Address) -> bool {
     match (one, other) {
         (Address::V4(one), Address::V4(other)) => one.octets()[..3] == other.octets()[..3],
@@ -187,16 +190,16 @@ pub(crate) fn are_in_same_network(one: Address, other: Address) -> bool {
     }
 }
 
-/// The paths of an association and which of them are in use.
+/// The paths of an association, and which of them carry new data and retransmissions.
 #[derive(Debug, Default)]
 pub(crate) struct Paths {
     pub(crate) list: Vec<Path>,
-    /// The path of new data while it is active: the first known address, or the one that the peer requested.
-    /// RFC 9260 section 6.4, RFC 5061 section 5.4.
+    /// The path that new data take while it is active: the path to the first known address, or to the one that the
+    /// peer requested. RFC 9260 section 6.4, RFC 5061 section 5.4.
     pub(crate) primary: usize,
-    /// The current path of new data.
+    /// The path that new data take now.
     pub(crate) active: usize,
-    /// The path of retransmissions. RFC 9260 section 6.4.1.
+    /// The path that retransmissions take. RFC 9260 section 6.4.1.
     pub(crate) retransmission: usize,
 }
 
@@ -210,12 +213,12 @@ impl Paths {
         self.list.iter().filter(|path| !path.deleted).count()
     }
 
-    /// Returns whether the peer has deleted an address and not added it again.
+    /// Returns whether the peer has deleted an address and has not added it again.
     pub(crate) fn is_deleted(&self, address: Address) -> bool {
         self.index_of(address).is_none() && self.list.iter().any(|path| path.address == address)
     }
 
-    /// Returns the earliest deadline of all paths.
+    /// Returns the earliest deadline of the timers of all paths.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let earlier = |first, path: &Path| {
             Time::earliest([first, path.t3_rtx, path.heartbeat_due, path.rack.deadline()])
@@ -223,8 +226,8 @@ impl Paths {
         self.list.iter().fold(None, earlier)
     }
 
-    /// Selects the paths again after a change of state: the primary if it is active, otherwise the best one.
-    /// RFC 9260 section 6.4, RFC 7829 section 3.2.
+    /// Selects the path of new data after the state of a path has changed: the primary path if it is active,
+    /// otherwise the best one. RFC 9260 section 6.4, RFC 7829 section 3.2.
     pub(crate) fn select(&mut self) {
         if self.list.is_empty() {
             return;
@@ -243,13 +246,13 @@ impl Paths {
         }
     }
 
-    /// Returns the next active path after `path`, cyclically.
+    /// Returns the next active path after `path`, wrapping around; `None` if there is none.
     pub(crate) fn next_active(&self, path: usize) -> Option<usize> {
         let count = self.list.len();
         (1..count).map(|step| (path + step) % count).find(|index| self.rank(*index).0 == 0)
     }
 
-    /// Returns the next path after `path`, cyclically, whose address the application gave.
+    /// Returns the next path after `path`, wrapping around, whose address the application gave.
     pub(crate) fn next_application_path(&self, path: usize) -> usize {
         let count = self.list.len();
         (1..=count)
@@ -258,7 +261,8 @@ impl Paths {
             .unwrap_or(path)
     }
 
-    /// Returns the sort key of a path, smallest for the best one: state, then errors, then the order of addresses.
+    /// Returns the sort key of a path: state, then errors, then the order of addresses. The best path has the
+    /// smallest key.
     fn rank(&self, index: usize) -> (u8, u32, usize) {
         let path = &self.list[index];
         let state = match path.status {

@@ -7,24 +7,25 @@ use hol_wire::sctp::{AddressOperation, Asconf, AsconfAck, AsconfSerial, Cause, C
 use crate::Endpoint;
 use crate::receive::PacketAddresses;
 
-/// The state of the peer's ASCONF chunks.
+/// What has been received and answered of the peer's ASCONF chunks.
 #[derive(Debug)]
 pub(crate) struct PeerAddresses {
-    /// Peer-Sequence-Number: that of the last ASCONF processed. Section 5.2 V5.
+    /// Peer-Sequence-Number: the serial number of the last ASCONF processed. RFC 5061 section 5.2 V5.
     serial: AsconfSerial,
-    /// The answer to the last ASCONF, to be repeated if it is lost. Section 5.2 E4.
+    /// The answer to the last ASCONF, which is sent again if the ASCONF is repeated. RFC 5061 section 5.2 E4.
     answer: Option<AsconfAck>,
 }
 
 impl PeerAddresses {
-    /// Creates the state before any ASCONF; the first ASCONF has the number of the peer's first TSN. Section 5.1 A2.
+    /// Creates the state before any ASCONF. The serial number of the first ASCONF equals the peer's first TSN.
+    /// RFC 5061 section 5.1 A2.
     pub(crate) fn new(first: AsconfSerial) -> Self {
         Self { serial: first - 1, answer: None }
     }
 }
 
 impl Endpoint {
-    /// Processes an ASCONF. Section 5.2 E1 to E6.
+    /// Processes an ASCONF. RFC 5061 section 5.2 E1 to E6.
     pub(crate) fn on_asconf(&mut self, now: Time, origin: PacketAddresses, asconf: &Asconf) {
         let last = self.peer_addresses.serial;
         if asconf.serial == last.next() {
@@ -39,8 +40,8 @@ impl Endpoint {
         }
     }
 
-    /// Performs the requests in order. Section 5.2 V1 to V3. Before the first error a success needs no response;
-    /// after it, each request gets a response: section 5.1 A7.
+    /// Performs the requests of an ASCONF in order. RFC 5061 section 5.2 V1 to V3. Until the first error a
+    /// successful request needs no response; from then on, each request gets one: section 5.1 A7.
     fn reconfigure(&mut self, now: Time, source: Address, asconf: &Asconf) -> AsconfAck {
         let mut responses = Vec::new();
         // If the source is unknown, the association was found by the lookup address.
@@ -57,7 +58,7 @@ impl Endpoint {
         AsconfAck { serial: asconf.serial, responses }
     }
 
-    /// Performs a request; `protected` must not be deleted.
+    /// Performs a request of the peer; fails if it would delete the address `protected`.
     fn change(
         &mut self,
         now: Time,
@@ -65,7 +66,7 @@ impl Endpoint {
         protected: Option<Address>,
         request: &Request,
     ) -> Result<(), Cause> {
-        /// "Request Refused - No Authorization". RFC 5061 section 4.3.5.
+        /// The error cause "Request Refused - No Authorization". RFC 5061 section 4.3.5.
         const REQUEST_REFUSED: u16 = 164;
 
         let meant = |address: Address| if address.is_unspecified() { source } else { address };
@@ -104,7 +105,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Adds an address, which is unconfirmed and carries no data until it has answered. Section 5.3 F14.
+    /// Adds an address of the peer. It is unconfirmed, and carries no data until the peer has answered from it.
+    /// RFC 5061 section 5.3 F14.
     fn add_peer_address(&mut self, now: Time, address: Address) {
         if self.paths.index_of(address).is_some() {
             return;
@@ -116,7 +118,8 @@ impl Endpoint {
         self.probe(now, path);
     }
 
-    /// Deletes an address. Its index is kept, because chunks in flight refer to it. Section 5.3 F13.
+    /// Deletes an address of the peer. Its index is kept, because chunks in flight refer to it. RFC 5061 section
+    /// 5.3 F13.
     fn delete_peer_address(&mut self, now: Time, address: Address) {
         let Some(path) = self.paths.index_of(address) else { return };
         self.paths.list[path].deleted = true;

@@ -11,28 +11,30 @@ use crate::receive::deliver_interleaved_message;
 /// The state of the peer's requests to reset or add streams.
 #[derive(Debug)]
 pub(crate) struct PeerReconfigRequests {
-    /// The number of the last request processed.
+    /// Serial number of the last request processed.
     last_serial: ReconfigSerial,
-    /// The results of the requests in the last chunk, repeated if the chunk is repeated; `None` if a request
-    /// of ours is the answer. Section 5.2.1.
+    /// The results of the requests in the last chunk, which are sent again if the chunk is repeated. `None` if
+    /// the answer is a request of ours. RFC 6525 section 5.2.1.
     answers: Vec<(ReconfigSerial, Option<ReconfigResult>)>,
     deferred: Option<Box<DeferredReset>>,
 }
 
-/// A reset of streams that waits for data sent before it: "deferred reset processing". Section 5.2.2 E2.
+/// A reset of streams that waits until all data sent before it have arrived: "deferred reset processing". RFC
+/// 6525 section 5.2.2 E2.
 #[derive(Debug)]
 struct DeferredReset {
     serial: ReconfigSerial,
     last_tsn: Tsn,
     streams: Vec<u16>,
-    /// Received chunks that were sent after the reset.
+    /// Received chunks that the peer sent after the reset.
     held_chunks: Vec<Chunk>,
-    /// Octets of user data in these chunks.
+    /// Number of octets of user data in the held chunks.
     octets: usize,
 }
 
 impl PeerReconfigRequests {
-    /// Creates the state before any request; the first request has the number of the peer's first TSN. Section 4.1.
+    /// Creates the state before any request. The serial number of the first request equals the peer's first TSN.
+    /// RFC 6525 section 4.1.
     pub(crate) fn new(first: ReconfigSerial) -> Self {
         Self { last_serial: first - 1, answers: Vec::new(), deferred: None }
     }
@@ -50,7 +52,7 @@ impl PeerReconfigRequests {
         self.deferred.as_ref().map_or(0, |deferred| deferred.octets)
     }
 
-    /// Returns whether a chunk must wait for the reset of its stream.
+    /// Returns whether a received chunk must wait until its stream has been reset.
     pub(crate) fn defers(&self, stream: u16, tsn: Tsn) -> bool {
         self.deferred.as_ref().is_some_and(|deferred| {
             tsn.after(deferred.last_tsn)
@@ -66,7 +68,7 @@ impl PeerReconfigRequests {
     }
 }
 
-/// Returns whether these parameters are permitted in one chunk. Section 3.1.
+/// Returns whether these parameters are permitted in one RE-CONFIG chunk. RFC 6525 section 3.1.
 fn may_be_combined(parameters: &[Reconfig]) -> bool {
     use Reconfig::{AddIncoming, AddOutgoing, IncomingReset, OutgoingReset, Response, TsnReset, Unknown};
     matches!(
@@ -80,7 +82,7 @@ fn may_be_combined(parameters: &[Reconfig]) -> bool {
 }
 
 impl Endpoint {
-    /// Processes a RE-CONFIG chunk. Section 5.2.1.
+    /// Processes a RE-CONFIG chunk. RFC 6525 section 5.2.1.
     pub(crate) fn on_reconfig(&mut self, now: Time, parameters: &[Reconfig]) {
         if !self.state.is_established_or_shutting_down() {
             return;
@@ -123,7 +125,7 @@ impl Endpoint {
         self.send_reconfig(vec![Reconfig::Response { serial, result, next_tsns: None }]);
     }
 
-    /// Answers the last requests, in one chunk (section 5.2.1) if section 3.1 permits it.
+    /// Answers the last requests, in a single chunk (RFC 6525 section 5.2.1) if section 3.1 permits it.
     fn answer_requests(&mut self, now: Time) {
         let mut next = self.next_request(now);
         let mut answers = Vec::new();
@@ -149,7 +151,7 @@ impl Endpoint {
         }
     }
 
-    /// Performs a request; `None` if a request of ours is the answer.
+    /// Performs a request of the peer and returns its result; `None` if the answer is a request of ours.
     fn on_request(&mut self, now: Time, request: &Reconfig) -> Option<ReconfigResult> {
         match request {
             Reconfig::OutgoingReset { serial, response, last_tsn, streams } => {
@@ -171,7 +173,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes an Outgoing SSN Reset Request. Section 5.2.2.
+    /// Processes an Outgoing SSN Reset Request. RFC 6525 section 5.2.2.
     fn on_outgoing_reset(
         &mut self,
         now: Time,
@@ -195,7 +197,7 @@ impl Endpoint {
         ReconfigResult::PERFORMED
     }
 
-    /// Resets incoming streams. Section 5.2.2 E3.
+    /// Resets incoming streams. RFC 6525 section 5.2.2 E3.
     fn reset_incoming(&mut self, now: Time, streams: &[u16]) {
         let all: Vec<u16> = (0..self.streams_in.count()).collect();
         let Self { interleaved, streams_in, reader, .. } = self;
@@ -207,7 +209,7 @@ impl Endpoint {
         self.push_event(Event::Reconfigured { what, done: true });
     }
 
-    /// Performs the deferred reset if all data sent before it have arrived. Section 5.2.2 E3 to E6.
+    /// Performs the deferred reset if all data sent before it have arrived. RFC 6525 section 5.2.2 E3 to E6.
     pub(crate) fn finish_deferred_reset(&mut self, now: Time, seen: &mut SackRequest) {
         let cumulative = self.tsn_map.cumulative();
         let is_due = |deferred: &mut Box<DeferredReset>| deferred.last_tsn.at_or_before(cumulative);
@@ -230,7 +232,7 @@ impl Endpoint {
         self.respond(deferred.serial, performed);
     }
 
-    /// Processes an Incoming SSN Reset Request. Section 5.2.3.
+    /// Processes an Incoming SSN Reset Request. RFC 6525 section 5.2.3.
     fn on_incoming_reset(&mut self, serial: ReconfigSerial, streams: &[u16]) -> Option<ReconfigResult> {
         if !streams.iter().all(|stream| *stream < self.streams_out.count()) {
             return Some(ReconfigResult::WRONG_SSN);
@@ -248,8 +250,8 @@ impl Endpoint {
         None
     }
 
-    /// Processes an Add Outgoing Streams Request; denies it if the peer's streams would exceed `max_inbound_streams`.
-    /// Section 5.2.5.
+    /// Processes an Add Outgoing Streams Request; refuses it if the peer's streams would exceed
+    /// `max_inbound_streams`. RFC 6525 section 5.2.5.
     fn on_add_outgoing(&mut self, more: u16) -> ReconfigResult {
         let count = self.streams_in.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.max_inbound_streams) {
@@ -260,8 +262,8 @@ impl Endpoint {
         ReconfigResult::PERFORMED
     }
 
-    /// Processes an Add Incoming Streams Request; denies it if our streams would exceed `streams` of the
-    /// configuration. Section 5.2.6.
+    /// Processes an Add Incoming Streams Request; refuses it if our streams would exceed `streams` of the
+    /// configuration. RFC 6525 section 5.2.6.
     fn on_add_incoming(&mut self, serial: ReconfigSerial, more: u16) -> Option<ReconfigResult> {
         let count = self.streams_out.count().checked_add(more);
         if count.is_none_or(|count| count > self.config.streams) || !self.state.sends_data() {

@@ -10,28 +10,29 @@ use crate::Endpoint;
 use crate::flight::{ChunkState, FastRetransmit, SentChunk};
 use crate::tlp::Probe;
 
-/// Number of recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
+/// Number of loss recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENT_RECOVERIES: u32 = 16;
 
-/// What happens when the timer of RACK-TLP expires; there is only one such timer. RFC 8985 section 8.
+/// What to do when the timer of RACK-TLP expires. There is only one such timer. RFC 8985 section 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimerPurpose {
-    /// Chunks that have not been acknowledged by then are marked as lost.
+    /// Mark the chunks as lost that have not been acknowledged.
     Reordering,
-    /// A tail loss probe is sent.
+    /// Send a tail loss probe.
     Probe,
 }
 
 /// The state of RACK-TLP on a path.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// RACK.xmit_ts and RACK.end_seq: sending time and TSN of the delivered chunk that was sent last.
+    /// Sending time and TSN of the chunk that was sent last among the delivered ones: RACK.xmit_ts and
+    /// RACK.end_seq.
     newest: Option<(Time, Tsn)>,
     /// RACK.fack: the highest TSN that was delivered.
     highest: Option<Tsn>,
-    /// RACK.rtt: the round-trip time of the chunk sent last among those that the latest SACK acknowledges.
+    /// Round-trip time of the chunk that was sent last among those that the latest SACK acknowledges: RACK.rtt.
     rtt: Duration,
-    /// The time at which the chunk measured by `rtt` was sent.
+    /// The time at which the chunk was sent whose round-trip time is `rtt`.
     rtt_of: Time,
     /// RACK.min_RTT: the minimum round-trip time since the path came into use.
     min_rtt: Option<Duration>,
@@ -40,15 +41,15 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     /// The reordering window in quarters of the minimum round-trip time: RACK.reo_wnd_mult.
     window_steps: u32,
-    /// Recoveries until a widened window is reset: RACK.reo_wnd_persist.
+    /// Number of loss recoveries until a widened reordering window is reset: RACK.reo_wnd_persist.
     persist: u32,
-    /// The TSN after whose acknowledgment the window may be widened again: RACK.dsack_round.
+    /// The TSN after whose acknowledgment the reordering window may be widened again: RACK.dsack_round.
     widened_until: Option<Tsn>,
-    /// The last TSN sent before T3-rtx expired: RTO recovery lasts until it is acknowledged.
+    /// The last TSN that was sent before T3-rtx expired. RTO recovery lasts until it is acknowledged.
     pub(crate) timed_out: Option<Tsn>,
     pub(crate) probe: Option<Probe>,
-    /// Whether the round-trip time was measured since the last probe. Without a new sample, each further probe on a
-    /// path that has become slower would come too early. RFC 8985 section 7.3.
+    /// Whether the round-trip time was measured since the last probe. On a path that has become slower, a further
+    /// probe without a new measurement would be sent too early. RFC 8985 section 7.3.
     pub(crate) measured: bool,
     timer: Option<(Time, TimerPurpose)>,
 }
@@ -75,7 +76,7 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Notes a delivered chunk. RFC 8985 section 6.2, steps 1 to 3.
+    /// Updates the state for a delivered chunk. RFC 8985 section 6.2, steps 1 to 3.
     pub(crate) fn deliver(&mut self, now: Time, chunk: &SentChunk) {
         let (tsn, sent, again) = (chunk.data.tsn, chunk.data.stamp.sent, chunk.transmissions > 1);
         let rtt = now.saturating_since(sent);
@@ -98,7 +99,8 @@ impl Rack {
         }
     }
 
-    /// Notes the end of a fast or RTO recovery; the 16th since the window was last widened resets the window. RFC 8985 section 6.2, step 4.
+    /// Counts the end of a fast or RTO recovery. The 16th since the reordering window was last widened resets the
+    /// window. RFC 8985 section 6.2, step 4.
     pub(crate) fn on_recovery_end(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -106,7 +108,8 @@ impl Rack {
         }
     }
 
-    /// Widens the reordering window once per round trip in which the peer received a chunk twice. RFC 8985 section 6.2, step 4.
+    /// Widens the reordering window if the peer received a chunk twice, at most once per round trip. RFC 8985
+    /// section 6.2, step 4.
     fn widen(&mut self, has_duplicates: bool, cumulative: Tsn, next: Tsn) {
         self.widened_until = self.widened_until.filter(|until| (cumulative + 1).before(*until));
         if has_duplicates && self.widened_until.is_none() {
@@ -124,7 +127,7 @@ impl Rack {
         self.timer = Some((at, purpose));
     }
 
-    /// Returns the timer's purpose, if it runs.
+    /// Returns what the timer of RACK-TLP waits for; `None` if it does not run.
     pub(crate) fn timer_purpose(&self) -> Option<TimerPurpose> {
         self.timer.map(|(_, purpose)| purpose)
     }
@@ -133,19 +136,20 @@ impl Rack {
         self.timer = None;
     }
 
-    /// Stops the timer if it has expired; returns its purpose.
+    /// Stops the timer of RACK-TLP if it has expired, and returns its purpose.
     pub(crate) fn expire(&mut self, now: Time) -> Option<TimerPurpose> {
         self.timer.take_if(|(at, _)| *at <= now).map(|(_, purpose)| purpose)
     }
 }
 
-/// Returns whether the first chunk was sent later; TSNs order chunks that were sent at the same time. RACK_sent_after.
+/// Returns whether the first chunk was sent later than the other; of chunks sent at the same time, the one with
+/// the higher TSN is later: RACK_sent_after.
 fn is_later((sent, tsn): (Time, Tsn), (other_sent, other_tsn): (Time, Tsn)) -> bool {
     sent > other_sent || (sent == other_sent && tsn.after(other_tsn))
 }
 
 impl Endpoint {
-    /// Notes that a chunk was delivered.
+    /// Updates the state of RACK for a delivered chunk.
     pub(crate) fn advance_rack(&mut self, now: Time, index: usize) {
         if self.config.rack {
             let chunk = self.flight.get(index);
@@ -153,8 +157,8 @@ impl Endpoint {
         }
     }
 
-    /// Searches for losses after a SACK, and processes an acknowledgement of the probe. RFC 8985 sections 6.2
-    /// and 7.4. `advanced` says whether the cumulative TSN advanced.
+    /// Searches for losses after a SACK, and processes the acknowledgement of a probe. `advanced` says whether the
+    /// cumulative TSN advanced. RFC 8985 sections 6.2 and 7.4.
     pub(crate) fn find_losses_by_time(&mut self, now: Time, sack: &Sack, advanced: bool) {
         let (cumulative, next) = (self.flight.cumulative(), self.flight.next_tsn());
         let probes = || self.paths.list.iter().filter_map(|path| path.rack.probe);
@@ -171,8 +175,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of chunks acknowledged by gap ack blocks; with multipath transfer only of those sent on
-    /// `path`.
+    /// Returns the number of chunks that are acknowledged by gap ack blocks; with multipath transfer, only of
+    /// those sent on `path`.
     pub(crate) fn gap_acked_on(&self, path: usize) -> usize {
         if !self.config.cmt || self.flight.gap_acked() == 0 {
             return self.flight.gap_acked();
@@ -182,8 +186,8 @@ impl Endpoint {
         chunks.filter(|chunk| chunk.state == ChunkState::GapAcked && chunk.path == path).count()
     }
 
-    /// Marks the chunks that T3-rtx considers lost: the first one of the path, and those not sent within the
-    /// last round trip. RFC 8985 section 6.3.
+    /// Marks chunks as lost after T3-rtx of a path has expired: the first chunk of the path, and those that were
+    /// not sent within the last round trip. RFC 8985 section 6.3.
     pub(crate) fn mark_timed_out(&mut self, now: Time, path: usize) {
         let patience = self.paths.list[path].rack.rtt + self.reordering_window(path);
         let mut is_first = true;
@@ -206,7 +210,7 @@ impl Endpoint {
         self.paths.list[path].rack.timed_out = Some(self.flight.next_tsn() - 1);
     }
 
-    /// Returns RACK.reo_wnd. RFC 8985 section 6.2, step 4.
+    /// Returns the reordering window: RACK.reo_wnd. RFC 8985 section 6.2, step 4.
     fn reordering_window(&self, path: usize) -> Duration {
         let rack = &self.paths.list[path].rack;
         let enough = self.gap_acked_on(path) >= self.config.missing_reports as usize;

@@ -7,14 +7,14 @@ use hol_base::Time;
 use hol_transport::{DeliveryTimes, ReceivedData};
 use hol_wire::sctp::{Data, DataFlags, Ssn, Tsn};
 
-/// Fragments of incomplete messages, ascending by TSN. While a message is partially delivered, complete messages wait
+/// Fragments of incomplete messages, in ascending order of TSNs. During partial delivery, complete messages wait
 /// here, too.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     fragments: VecDeque<Fragment>,
-    /// Octets of user data in these fragments.
+    /// Number of octets of user data in the stored fragments.
     held_octets: usize,
-    /// The partially delivered message.
+    /// The message that is being delivered in parts; `None` without partial delivery.
     partial: Option<Assembly>,
 }
 
@@ -25,27 +25,27 @@ struct Fragment {
     arrived: Time,
 }
 
-/// A message whose first fragments are available.
+/// A message whose first fragments have arrived.
 #[derive(Debug, Default)]
 struct Assembly {
     octets: BytesMut,
-    /// The times of the fragment that arrived last.
+    /// When the fragment that arrived last was sent and arrived.
     delivery_times: DeliveryTimes,
-    /// The TSN of the next fragment.
+    /// TSN of the next fragment of the message.
     next_tsn: Tsn,
 }
 
-/// A delivery caused by fragments.
+/// What a fragment lets the receiver deliver.
 #[derive(Debug)]
 pub(crate) enum Delivery {
-    /// A whole message, and the number of its octets that have been delivered already.
+    /// A whole message, and the number of its octets that have already been delivered as parts.
     Whole(Ssn, ReceivedData, usize),
-    /// Part of an incomplete message: the number of octets.
+    /// A part of an incomplete message, as its number of octets.
     Part(usize),
 }
 
 impl Assembly {
-    /// Appends the next fragment; returns the message if it is complete.
+    /// Appends the next fragment to the message; returns the message if it is now complete.
     fn append(&mut self, Fragment { data, arrived }: Fragment) -> Option<(Ssn, ReceivedData)> {
         self.octets.extend_from_slice(&data.payload);
         self.next_tsn = data.tsn.next();
@@ -71,12 +71,12 @@ impl Reassembly {
         self.fragments.len()
     }
 
-    /// Returns the octets of the partially delivered message.
+    /// Returns the number of octets that have been delivered of the message that is delivered in parts.
     pub(crate) fn partial_octets(&self) -> usize {
         self.partial.as_ref().map_or(0, |partial| partial.octets.len())
     }
 
-    /// Adds a chunk with a new TSN; passes deliveries to `deliver`.
+    /// Adds a DATA chunk whose TSN is new; passes what can be delivered to `deliver`.
     pub(crate) fn push(&mut self, now: Time, data: Data, mut deliver: impl FnMut(Delivery)) {
         let whole = data.flags.contains(DataFlags::BEGIN | DataFlags::END);
         if whole && self.partial.is_none() {
@@ -99,8 +99,8 @@ impl Reassembly {
     }
 
     /// Starts partial delivery when the buffer is full. The application gets the available part of the first
-    /// message, if all TSNs before it have arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). It
-    /// assembles the message and processes it when it is complete.
+    /// message, if all TSNs before it have arrived (`net/sctp/ulpqueue.c` sctp_ulpq_partial_delivery). The
+    /// application assembles the message, and processes it when it is complete.
     pub(crate) fn start_partial_delivery(&mut self, cumulative: Tsn, deliver: impl FnMut(Delivery)) {
         let first = self.fragments.front().map(|fragment| &fragment.data);
         let begins =
@@ -112,8 +112,8 @@ impl Reassembly {
         self.deliver_parts(deliver);
     }
 
-    /// Continues a partial delivery. Other messages wait for its end, because without I-DATA a part cannot be assigned to a message. RFC
-    /// 6458 section 8.1.20, level 0.
+    /// Continues a partial delivery. All other messages wait until it has ended, because without I-DATA the
+    /// application cannot tell to which message a part belongs. RFC 6458 section 8.1.20, level 0.
     fn deliver_parts(&mut self, mut deliver: impl FnMut(Delivery)) {
         let Some(mut partial) = self.partial.take() else { return };
         let before = partial.octets.len();
@@ -141,7 +141,7 @@ impl Reassembly {
         }
     }
 
-    /// Inserts a fragment; returns its index.
+    /// Inserts a fragment into the list; returns its index.
     fn insert(&mut self, fragment: Fragment) -> usize {
         let tsn = fragment.data.tsn;
         let behind = self.fragments.iter().rev().take_while(|other| other.data.tsn.after(tsn)).count();
@@ -151,7 +151,7 @@ impl Reassembly {
         at
     }
 
-    /// Removes the message of the fragment at `at`, if it is complete.
+    /// Removes and returns the message that contains the fragment at index `at`; `None` if it is incomplete.
     fn take_message_at(&mut self, at: usize) -> Option<(Ssn, ReceivedData)> {
         let first = self.first_of_message(at)?;
         let last = self.last_of_message(at)?;
@@ -162,7 +162,8 @@ impl Reassembly {
         self.fragments.drain(first..=last).find_map(|fragment| message.append(fragment))
     }
 
-    /// Returns the index of the message's first fragment, if there is no gap before `at`.
+    /// Returns the index of the first fragment of the message at index `at`; `None` if there is a gap between the
+    /// two.
     fn first_of_message(&self, at: usize) -> Option<usize> {
         let mut index = at;
         while !self.fragments[index].data.flags.contains(DataFlags::BEGIN) {
@@ -175,7 +176,8 @@ impl Reassembly {
         Some(index)
     }
 
-    /// Returns the index of the message's last fragment, if there is no gap after `at`.
+    /// Returns the index of the last fragment of the message at index `at`; `None` if there is a gap between the
+    /// two.
     fn last_of_message(&self, at: usize) -> Option<usize> {
         let mut index = at;
         while !self.fragments[index].data.flags.contains(DataFlags::END) {
@@ -187,8 +189,8 @@ impl Reassembly {
         Some(index)
     }
 
-    /// Discards the fragments up to `tsn`, and the partially delivered message if its next fragment is among them.
-    /// RFC 3758 section 3.6.
+    /// Discards the fragments with TSNs up to `tsn`, and the partially delivered message if its next fragment is
+    /// one of them. RFC 3758 section 3.6.
     pub(crate) fn discard_through(&mut self, tsn: Tsn, deliver: impl FnMut(Delivery)) {
         if self.partial.take_if(|partial| partial.next_tsn.at_or_before(tsn)).is_some() {
             self.deliver_whole(deliver);

@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::tsn_map::Arrival;
 use crate::{Endpoint, interleaved, reassembly};
 
-/// The source and the destination of a packet.
+/// The source and the destination address of a packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketAddresses {
     pub(crate) source: Address,
@@ -23,13 +23,13 @@ pub(crate) struct PacketAddresses {
     pub(crate) verification_tag: u32,
 }
 
-/// A received chunk with user data, DATA or I-DATA.
+/// A received chunk with user data: DATA or I-DATA.
 #[derive(Debug, Clone, Copy)]
 struct ArrivingData {
     tsn: Tsn,
     flags: DataFlags,
     stream: u16,
-    /// Octets of user data.
+    /// Number of octets of user data.
     length: usize,
 }
 
@@ -39,17 +39,17 @@ impl ArrivingData {
     }
 }
 
-/// How to handle a chunk of user data.
+/// How to handle a received chunk of user data.
 enum Admission {
     Deliver,
-    /// Ignore the chunk.
+    /// Ignore the chunk and continue with the next one.
     Ignore,
-    /// The chunk has ended the association.
+    /// The chunk has ended the association, so process no more chunks.
     Stop,
 }
 
 impl PacketAddresses {
-    /// Returns whether both addresses are unicast. Section 8.4.
+    /// Returns whether both addresses are unicast. RFC 9260 section 8.4.
     pub(crate) fn is_unicast(self) -> bool {
         is_unicast(self.source) && is_unicast(self.destination)
     }
@@ -94,8 +94,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the tag is ours or, for a chunk with the T bit, the peer's; before the INIT ACK the peer has
-    /// no tag. Section 8.5.
+    /// Returns whether the tag is ours or, for a chunk with the T bit, the peer's; before the INIT ACK arrives,
+    /// the peer's tag is unknown. RFC 9260 section 8.5.
     fn is_tag_valid(&self, tag: u32, chunk: &Chunk) -> bool {
         match chunk {
             Chunk::Abort { reflected: true, .. } | Chunk::ShutdownComplete { reflected: true } => {
@@ -175,8 +175,9 @@ impl Endpoint {
         }
     }
 
-    /// Removes an AUTH chunk with an invalid HMAC, and everything after it. RFC 4895 section 6.3. Without
-    /// authentication, AUTH is an unknown chunk, whose type requires the same (section 5).
+    /// Removes an AUTH chunk with an invalid HMAC, and everything after it. RFC 4895 section 6.3. If
+    /// authentication is not in use, AUTH is an unknown chunk, and its type also requires to drop what follows
+    /// (RFC 9260 section 5).
     fn authenticate(&mut self, packet: &mut sctp::Packet) {
         let auth = packet.chunks.iter().position(|chunk| matches!(chunk, Chunk::Auth(_)));
         let Some(auth) = auth else { return };
@@ -189,7 +190,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes ASCONF and ASCONF-ACK; returns false if the rest of the packet is dropped.
+    /// Processes ASCONF and ASCONF-ACK; returns false if the rest of the packet must be dropped.
     fn on_address_chunk(&mut self, now: Time, origin: PacketAddresses, chunk: Chunk, vouched: bool) -> bool {
         match chunk {
             _ if !self.addip => return self.on_foreign_chunk(&chunk),
@@ -246,7 +247,8 @@ impl Endpoint {
         }
     }
 
-    /// Handles a chunk that must not be bundled but is (`net/sctp/sm_statefuns.c` sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
+    /// Handles a chunk that arrived bundled with others, although it must not be (`net/sctp/sm_statefuns.c`
+    /// sctp_sf_do_5_1C_ack, sctp_sf_do_4_C).
     fn on_bundled(&mut self, chunk: &Chunk) {
         let awaited = match chunk {
             Chunk::InitAck(_) => State::CookieWait,
@@ -259,7 +261,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes an ABORT. In SHUTDOWN-ACK-SENT a reflected tag means that the peer has received our SHUTDOWN ACK. Section 9.1.
+    /// Processes an ABORT. In SHUTDOWN-ACK-SENT a reflected tag means that the peer has received our SHUTDOWN ACK.
+    /// RFC 9260 section 9.1.
     fn on_abort(&mut self, reflected: bool) {
         self.end(match self.state {
             State::ShutdownAckSent if reflected => Event::Closed,
@@ -275,7 +278,8 @@ impl Endpoint {
         self.on_unknown_chunk(chunk.kind(), 0, &Bytes::from(whole).slice(Chunk::HEADER_LENGTH..))
     }
 
-    /// Handles an unknown chunk: the top two bits of its type determine whether to continue, and whether to report it. Section 3.2.
+    /// Handles an unknown chunk: the top two bits of its type determine whether to process the chunks that follow,
+    /// and whether to report the chunk. RFC 9260 section 3.2.
     fn on_unknown_chunk(&mut self, kind: u8, flags: u8, value: &Bytes) -> bool {
         if kind & 0x40 != 0 && self.peer_tag != 0 {
             let length = (Chunk::HEADER_LENGTH + value.len()) as u16;
@@ -288,7 +292,8 @@ impl Endpoint {
         kind & 0x80 != 0
     }
 
-    /// Returns whether a chunk belongs to the format of user data that was not negotiated. RFC 8260 sections 2.2.3 and 2.3.1.
+    /// Returns whether a chunk belongs to the format of user data (DATA or I-DATA) that was not negotiated. RFC
+    /// 8260 sections 2.2.3 and 2.3.1.
     fn has_unnegotiated_format(&self, chunk: &Chunk) -> bool {
         let interleaved = matches!(chunk, Chunk::IData(_) | Chunk::IForwardTsn(_));
         interleaved != self.interleaving && self.state.receives_data()
@@ -303,7 +308,7 @@ impl Endpoint {
         self.abort(Cause::ProtocolViolation(Bytes::from_static(text)), Failure::Violation(violation));
     }
 
-    /// Processes DATA; returns false if the rest of the packet is dropped. Section 6.2.
+    /// Processes DATA; returns false if the rest of the packet must be dropped. RFC 9260 section 6.2.
     fn on_data(&mut self, now: Time, path: usize, data: Data, seen: &mut SackRequest) -> bool {
         if self.interleaving && self.state.receives_data() {
             self.abort_for_kind();
@@ -321,7 +326,7 @@ impl Endpoint {
         true
     }
 
-    /// Processes I-DATA; returns false if the rest of the packet is dropped. RFC 8260 section 2.2.3.
+    /// Processes I-DATA; returns false if the rest of the packet must be dropped. RFC 8260 section 2.2.3.
     fn on_i_data(&mut self, now: Time, path: usize, mut data: IData, seen: &mut SackRequest) -> bool {
         if self.config.second_fsn_is_zero && !data.flags.contains(DataFlags::BEGIN) {
             data.fsn = data.fsn.next();
@@ -342,7 +347,7 @@ impl Endpoint {
         true
     }
 
-    /// Notes a chunk of user data, and decides how to handle it. Section 6.2.
+    /// Records a chunk of user data, and decides how to handle it. RFC 9260 section 6.2.
     #[inline]
     fn admit_data(
         &mut self,
@@ -412,7 +417,8 @@ impl Endpoint {
         });
     }
 
-    /// Returns whether there is room. Slightly more than advertised is accepted, because the peer may be a chunk ahead. Section 6.2.
+    /// Returns whether the receive buffer has room for a chunk of `length` octets. Slightly more than the
+    /// advertised window is accepted, because the peer's last chunk may exceed the window. RFC 9260 section 6.2.
     fn has_room_for(&self, length: usize) -> bool {
         let room = self.receive_window();
         room > 0 && length <= room + self.max_fragment_size()
@@ -429,7 +435,7 @@ impl Endpoint {
     }
 }
 
-/// Passes a delivery of interleaved messages to the application.
+/// Passes a message, or a part of one, that arrived as I-DATA to the application.
 pub(crate) fn deliver_interleaved_message(
     reader: &mut ReceivingApplication,
     now: Time,
@@ -441,8 +447,8 @@ pub(crate) fn deliver_interleaved_message(
     }
 }
 
-/// Passes a delivery to the application in the order of its stream. A partially delivered message need not wait for an
-/// earlier one.
+/// Passes a message, or a part of one, to the application in the order of its stream. A partially delivered
+/// message need not wait for earlier ones.
 pub(crate) fn deliver_in_order(
     streams_in: &mut InboundStreams,
     reader: &mut ReceivingApplication,

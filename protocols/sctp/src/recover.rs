@@ -9,7 +9,7 @@ use crate::flight::{ChunkState, FastRetransmit};
 use crate::state::State;
 
 impl Endpoint {
-    /// Processes a SACK. Section 6.2.1.
+    /// Processes a SACK. RFC 9260 section 6.2.1.
     pub(crate) fn on_sack(&mut self, now: Time, sack: &Sack, from: usize) {
         if !self.state.is_established_or_shutting_down()
             || sack.cumulative_tsn.before(self.flight.cumulative())
@@ -50,7 +50,7 @@ impl Endpoint {
         self.offer_room();
     }
 
-    /// Removes all chunks up to `cumulative` from the flight. Section 6.2.1 D.
+    /// Removes all chunks up to `cumulative` from the flight. RFC 9260 section 6.2.1 D.
     pub(crate) fn acknowledge_through(&mut self, now: Time, cumulative: Tsn) {
         while self.flight.cumulative().before(cumulative) {
             match self.flight.get(0).state {
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes gap ack blocks; returns the highest newly acknowledged TSN.
+    /// Processes the gap ack blocks of a SACK; returns the highest TSN that they newly acknowledge.
     fn acknowledge_gaps(&mut self, now: Time, sack: &Sack) -> Tsn {
         let mut newest = sack.cumulative_tsn;
         let (mut covered, mut ascends, mut reached) = (0, true, 0);
@@ -98,7 +98,7 @@ impl Endpoint {
         newest
     }
 
-    /// Notes that an outstanding chunk is acknowledged for the first time.
+    /// Processes the first acknowledgement of an outstanding chunk.
     fn acknowledge(&mut self, now: Time, index: usize) {
         self.advance_rack(now, index);
         let size = self.flight.set_state(index, ChunkState::GapAcked);
@@ -123,7 +123,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes chunks outstanding again that are no longer acknowledged. Sections 6.2.1 D iv, 6.3.2 R4.
+    /// Makes chunks outstanding again on which the peer has reneged. RFC 9260 sections 6.2.1 D iv, 6.3.2 R4.
     fn take_back_reneged(&mut self, sack: &Sack) {
         for index in 0..self.flight.len() {
             let offset = index + 1;
@@ -139,8 +139,8 @@ impl Endpoint {
         }
     }
 
-    /// Updates errors, window and T3-rtx of each path; `advanced` says whether the cumulative TSN advanced.
-    /// Sections 6.3.2, 7.2 and 8.2.
+    /// Updates error counts, congestion window and T3-rtx of each path after a SACK; `advanced` says whether the
+    /// cumulative TSN advanced. RFC 9260 sections 6.3.2, 7.2 and 8.2.
     pub(crate) fn update_paths(&mut self, now: Time, from: usize, advanced: bool) {
         let cumulative = self.flight.cumulative();
         for path in &mut self.paths.list {
@@ -181,7 +181,8 @@ impl Endpoint {
         }
     }
 
-    /// Handles an acknowledgement of DATA on a path; `directly`: it arrived on that path. RFC 7829 section 3.2.
+    /// Handles an acknowledgement of DATA that was sent on a path; `directly` says whether it arrived on that
+    /// path. RFC 7829 section 3.2.
     fn path_answered(&mut self, index: usize, directly: bool) {
         let revives = match self.paths.list[index].status {
             PathStatus::Active => false,
@@ -193,9 +194,9 @@ impl Endpoint {
         }
     }
 
-    /// Counts a miss indication of each chunk older than `newest`, the highest newly acknowledged TSN, and marks the
-    /// chunks with enough of them. `highest` is the highest TSN that the SACK acknowledges, if the cumulative TSN has
-    /// advanced: in fast recovery, all chunks below it count. Section 7.2.4.
+    /// Counts a miss indication for each outstanding chunk below `newest`, the highest newly acknowledged TSN, and
+    /// marks the chunks that have enough of them. In fast recovery, if the cumulative TSN has advanced, all chunks
+    /// below `highest`, the highest TSN that the SACK acknowledges, get a miss indication. RFC 9260 section 7.2.4.
     fn count_missing(&mut self, now: Time, highest: Option<Tsn>, newest: Tsn) {
         let (mut index, last) = (0, highest.map_or(newest, |highest| highest.latest(newest)));
         while index < self.flight.len() {
@@ -247,7 +248,8 @@ impl Endpoint {
         }
     }
 
-    /// Marks a chunk in flight as lost, or abandons it. Sections 6.2.1 C and 6.3.1 C5.
+    /// Marks a chunk in flight as lost, or abandons it if its message has reached its limit. RFC 9260 sections
+    /// 6.2.1 C and 6.3.1 C5.
     pub(crate) fn mark_lost(&mut self, now: Time, index: usize) {
         let size = self.flight.set_state(index, ChunkState::Lost);
         let chunk = self.flight.get_mut(index);
@@ -271,7 +273,8 @@ impl Endpoint {
         }
     }
 
-    /// Moves all data in flight on path `from` to path `to`, without round-trip measurements.
+    /// Moves all data in flight on path `from` to path `to`. The moved chunks no longer measure the round-trip
+    /// time.
     pub(crate) fn move_flight(&mut self, now: Time, from: usize, to: usize) {
         for index in 0..self.flight.len() {
             let chunk = self.flight.get_mut(index);
@@ -287,7 +290,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles the expiry of T3-rtx. Section 6.3.3.
+    /// Handles the expiry of T3-rtx. RFC 9260 section 6.3.3.
     pub(crate) fn on_t3_expired(&mut self, now: Time, path: usize) {
         if !self.state.is_established_or_shutting_down() {
             // T1-cookie retransmits the chunk that is bundled with COOKIE ECHO.
@@ -316,26 +319,27 @@ impl Endpoint {
         self.offer_room();
     }
 
-    /// Ends the association when Association.Max.Retrans is exceeded. Section 8.1.
+    /// Ends the association, because Association.Max.Retrans is exceeded. RFC 9260 section 8.1.
     pub(crate) fn on_association_max_retrans(&mut self) {
         let cause = Cause::ProtocolViolation(bytes::Bytes::from_static(b"association max retrans exceeded"));
         self.abort(cause, Failure::MaxRetransmits);
     }
 
-    /// Handles a timeout on `path`: back-off and failure detection. Sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
+    /// Handles a timeout on `path`: backs off its RTO and counts errors of the path and the association. RFC 9260
+    /// sections 6.3.3 E2 and 8.2, RFC 7829 section 3.2.
     pub(crate) fn count_timeout(&mut self, now: Time, path: usize) {
         self.error_count += 1;
         self.count_path_timeout(now, path);
     }
 
-    /// Handles a timeout on `path` that does not count for the association.
+    /// Handles a timeout on `path` that does not count as an error of the association.
     pub(crate) fn count_path_timeout(&mut self, now: Time, path: usize) {
         self.count_path_error(now, path);
         self.paths.list[path].rtt.back_off();
     }
 
-    /// Counts an error of a path. When the path becomes potentially failed, the RTO before the back-off determines
-    /// when its first HEARTBEAT is sent.
+    /// Counts an error of a path. When the path becomes potentially failed, its first HEARTBEAT is sent after the
+    /// RTO that it had before the back-off.
     fn count_path_error(&mut self, now: Time, path: usize) {
         let Self { config, paths, .. } = self;
         let struck = &mut paths.list[path];
@@ -369,7 +373,7 @@ impl Endpoint {
         self.push_event(Event::Path { address, status });
     }
 
-    /// Informs the application if there is room again in the send buffer.
+    /// Tells a blocked application that the send buffer has room again.
     pub(crate) fn offer_room(&mut self) {
         if self.state.takes_messages() && self.streams_out.buffer.has_room_again() {
             self.push_event(Event::Writable);

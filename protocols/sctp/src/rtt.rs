@@ -5,12 +5,12 @@ use hol_base::Duration;
 use crate::Config;
 use crate::clock::Clock;
 
-/// The round-trip time estimate in whole ticks: a coarse clock also rounds the averages.
+/// The estimate of the round-trip time in whole ticks. A coarse clock therefore also rounds the averages.
 #[derive(Debug, Clone)]
 pub(crate) struct RttEstimator {
     clock: Clock,
     srtt: Option<u64>,
-    /// The last measurement.
+    /// The last measurement in ticks.
     last: Option<u64>,
     rttvar: u64,
     rttvar_min: u64,
@@ -33,7 +33,8 @@ impl RttEstimator {
         }
     }
 
-    /// Processes a measurement, in ticks, by rules C2, C3, C6, C7 and G1 of section 6.3.1. Ends any back-off.
+    /// Processes a measurement, in ticks, by rules C2, C3, C6, C7 and G1 of RFC 9260 section 6.3.1. Ends any
+    /// back-off.
     pub(crate) fn add_sample(&mut self, rtt: u64) {
         self.last = Some(rtt);
         match self.srtt {
@@ -51,7 +52,7 @@ impl RttEstimator {
         self.rto = rto.max(self.rto_min).min(self.rto_max);
     }
 
-    /// Doubles the timeout, by rule E2 of section 6.3.3.
+    /// Doubles the retransmission timeout, by rule E2 of RFC 9260 section 6.3.3.
     pub(crate) fn back_off(&mut self) {
         self.rto = (2 * self.rto).min(self.rto_max);
     }

@@ -5,22 +5,25 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The stream scheduler. Without I-DATA a message that has been started is completed first.
+/// The stream scheduler. Without I-DATA it completes a message before it starts another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduler {
-    /// First come, first served. RFC 8260 section 3.1.
+    /// First come, first served (FCFS). RFC 8260 section 3.1.
     Fcfs,
-    /// Round robin, message by message, or with I-DATA chunk by chunk. RFC 8260 section 3.2.
+    /// Round robin (RR): streams take turns message by message or, with I-DATA, chunk by chunk. RFC 8260 section
+    /// 3.2.
     Rr,
-    /// Round robin, packet by packet. RFC 8260 section 3.3.
+    /// Round robin per packet: each packet contains the data of one stream, and streams take turns. RFC 8260
+    /// section 3.3.
     RrPacket,
-    /// Strict priority, the smallest value first; round robin among equals. RFC 8260 section 3.4.
+    /// Strict priority: the stream with the smallest value is next; streams with equal values take turns. RFC
+    /// 8260 section 3.4.
     Prio,
-    /// Fair capacity: next is the stream that has sent the fewest octets. RFC 8260 section 3.5.
+    /// Fair capacity: the next stream is the one that has sent the fewest octets. RFC 8260 section 3.5.
     Fc,
-    /// Weighted fair queueing: next is the stream that has sent the fewest octets in proportion to its weight. RFC
-    /// 8260 section 3.6.
+    /// Weighted fair queueing: the next stream is the one that has sent the fewest octets in proportion to its
+    /// weight. RFC 8260 section 3.6.
     Wfq,
 }
 
@@ -31,18 +34,18 @@ impl Scheduler {
     }
 }
 
-/// A number for each outgoing stream, from stream 0 on, as in `"7/0"`: the last number applies to all further streams.
-/// Without numbers the defaults apply: priority 0, weight 1. RFC 8260 section 4.3.3.
+/// The priorities or weights of the outgoing streams, from stream 0 on, as in `"7/0"`. The last number applies to
+/// all further streams. Without numbers the defaults apply: priority 0, weight 1. RFC 8260 section 4.3.3.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StreamValues(Vec<u16>);
 
 impl StreamValues {
-    /// Returns the value of a stream, if any stream has one.
+    /// Returns the priority or weight of a stream; `None` if no stream has one.
     pub fn of(&self, stream: u16) -> Option<u16> {
         self.0.get(usize::from(stream)).or(self.0.last()).copied()
     }
 
-    /// Returns whether no stream has a value.
+    /// Returns whether no stream has a priority or weight.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -4,12 +4,12 @@ use hmac::{Hmac, KeyInit, Mac};
 use hol_base::Rng;
 use sha2::Sha256;
 
-/// A secret key, as unpredictable as the random stream from which it is drawn.
+/// A secret key. It is as unpredictable as the random numbers from which it is drawn.
 #[derive(Debug, Clone)]
 pub(crate) struct Secret(Hmac<Sha256>);
 
 impl Secret {
-    /// Draws a key of 192 bits.
+    /// Creates a secret key from 192 random bits.
     pub(crate) fn new(rng: &mut Rng) -> Self {
         let key = [(); 3].map(|()| rng.next_u64().to_be_bytes()).concat();
         Self(Hmac::new_from_slice(&key).expect("HMAC takes keys of every length"))
@@ -18,18 +18,19 @@ impl Secret {
     /// The length of a signature in octets.
     pub(crate) const SIGNATURE_LENGTH: usize = 16;
 
-    /// Returns the first half of an HMAC-SHA-256. RFC 2104 section 5.
+    /// Returns the signature of `octets`: the first half of their HMAC-SHA-256. RFC 2104 section 5.
     pub(crate) fn sign(&self, octets: &[u8]) -> [u8; Self::SIGNATURE_LENGTH] {
         let mac = self.0.clone().chain_update(octets).finalize().into_bytes();
         std::array::from_fn(|index| mac[index])
     }
 
-    /// Returns whether this is our signature of these octets.
+    /// Returns whether `signature` is our signature of these octets.
     pub(crate) fn is_valid_signature(&self, octets: &[u8], signature: &[u8; 16]) -> bool {
         self.0.clone().chain_update(octets).verify_truncated_left(signature).is_ok()
     }
 
-    /// Derives a number from the random number `drawn`, so that the peer cannot infer later random numbers from it.
+    /// Derives a number from the random number `drawn`. The peer cannot infer later random numbers from the
+    /// derived number.
     pub(crate) fn derive_number(&self, drawn: u64) -> u64 {
         self.sign(&drawn.to_be_bytes())
             .iter()
@@ -37,7 +38,7 @@ impl Secret {
             .fold(0, |number, octet| number << 8 | u64::from(*octet))
     }
 
-    /// Returns a Verification Tag, never zero. Section 5.3.1.
+    /// Derives a Verification Tag from the random number `drawn`; the tag is never zero. RFC 9260 section 5.3.1.
     pub(crate) fn derive_tag(&self, drawn: u64) -> u32 {
         ((self.derive_number(drawn) >> 32) as u32).max(1)
     }

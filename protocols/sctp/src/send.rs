@@ -10,19 +10,19 @@ use crate::flight::{ChunkState, FastRetransmit, SentChunk, chunk_of};
 use crate::state::State;
 use crate::{Endpoint, Scheduler};
 
-/// Maximum number of octets of a train of packets (Linux: GSO_LEGACY_MAX_SIZE).
+/// Maximum length in octets of a train of packets (Linux: GSO_LEGACY_MAX_SIZE).
 const MAX_TRAIN: u64 = 65536;
 
-/// Maximum number of chunks beyond the cumulative TSN: neither gap ack blocks nor stream sequence numbers can
-/// identify more. Sections 3.3.4 and 6.1.
+/// Maximum number of outstanding chunks beyond the cumulative TSN. Gap ack blocks and stream sequence numbers
+/// cannot identify more. RFC 9260 sections 3.3.4 and 6.1.
 const MAX_OUTSTANDING: usize = u16::MAX as usize;
 
-/// A packet under construction; with segmentation offload, a train of packets.
+/// A packet under construction or, with segmentation offload, a train of packets.
 #[derive(Debug)]
 pub(crate) struct Bundle {
     path: usize,
     chunks: SmallVec<[Chunk; 2]>,
-    /// Octets of the headers of one IP packet and of the chunks.
+    /// Length in octets of the headers of one IP packet and of the chunks so far.
     length: usize,
     headers: usize,
     has_data: bool,
@@ -31,12 +31,12 @@ pub(crate) struct Bundle {
     has_auth: bool,
     /// Whether the transmission is a tail loss probe, which consists of one packet.
     pub(crate) is_probe: bool,
-    /// Whether the packet is sent even if it contains only an ECNE chunk.
+    /// Whether to send the packet even if an ECNE chunk is its only chunk.
     may_be_echo_alone: bool,
 }
 
 impl Bundle {
-    /// Creates an empty packet; `headers` are the octets before its chunks.
+    /// Creates an empty packet; `headers` is the length in octets of the headers before its chunks.
     pub(crate) fn new(path: usize, headers: usize) -> Self {
         Self {
             path,
@@ -52,7 +52,7 @@ impl Bundle {
         }
     }
 
-    /// Starts another packet to the same path.
+    /// Starts another packet on the same path.
     fn begin(&mut self) {
         self.chunks.clear();
         self.length = self.headers;
@@ -72,13 +72,14 @@ impl Bundle {
     }
 }
 
-/// Returns whether a chunk needs a checksum. RFC 9653 section 5.2, restrictions 2 and 3.
+/// Returns whether a packet with this chunk must have a checksum. RFC 9653 section 5.2, restrictions 2 and 3.
 const fn needs_checksum(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::CookieEcho(_) | Chunk::Asconf(_))
 }
 
 impl Endpoint {
-    /// Sends the chunks that may be sent. After a timeout, retransmissions fill one packet only. Section 6.3.3 E3.
+    /// Sends all chunks that may be sent now. After a timeout, retransmissions fill only one packet. RFC 9260
+    /// section 6.3.3 E3.
     pub(crate) fn flush(&mut self, now: Time, timeout: bool) {
         self.send_due_packets(now, timeout);
         if !self.own_reconfig_requests.is_idle() && self.continue_reconfiguration(now) {
@@ -111,14 +112,15 @@ impl Endpoint {
         self.transmit(&mut bundle);
     }
 
-    /// Returns whether there is a source and a destination address for data. RFC 5061 section 5.3 F1.
+    /// Returns whether the host has a source address, and the peer a destination address, for data. RFC 5061
+    /// section 5.3 F1.
     pub(crate) fn may_send_data(&self) -> bool {
         !self.local.is_empty() && self.paths.list[self.paths.active].may_carry_data()
     }
 
-    /// Returns whether a control chunk may be sent on a path now. RFC 5061 section 5.3 F1: from an address that the
-    /// peer has not accepted, only ASCONF may be sent; to an unconfirmed address, only ASCONF-ACK and chunks that
-    /// confirm the address.
+    /// Returns whether a control chunk may be sent on a path now. By RFC 5061 section 5.3 F1, from an address that
+    /// the peer has not accepted, only ASCONF may be sent; to an unconfirmed address, only ASCONF-ACK and chunks
+    /// that confirm the address.
     fn may_take(&self, bundle: &Bundle, path: usize, chunk: &Chunk) -> bool {
         match chunk {
             // RFC 9260 section 3.2.2: an ERROR is bundled with the COOKIE ECHO, or waits for the COOKIE ACK.
@@ -131,8 +133,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a chunk meant for `path` is sent there. Otherwise it is sent on the active path, because
-    /// `path` may have failed. Section 6.4.
+    /// Returns whether a chunk for `path` is really sent on it. If not, it is sent on the active path, because
+    /// `path` may have failed. RFC 9260 section 6.4.
     fn may_reply_to(&self, path: usize, chunk: &Chunk) -> bool {
         let tests_path = matches!(chunk, Chunk::Heartbeat(_) | Chunk::HeartbeatAck(_) | Chunk::AsconfAck(_));
         tests_path
@@ -168,13 +170,14 @@ impl Endpoint {
         }
     }
 
-    /// Returns the AUTH chunk that must precede a chunk. RFC 5061 sections 4.1.1 and 4.1.2.
+    /// Returns the AUTH chunk that must precede this chunk; `None` if it needs none. RFC 5061 sections 4.1.1 and
+    /// 4.1.2.
     fn auth_for(&self, chunk: &Chunk) -> Option<Chunk> {
         let needs = matches!(chunk, Chunk::Asconf(_) | Chunk::AsconfAck(_));
         self.authentication.as_ref().filter(|_| needs).map(Authentication::empty_auth_chunk)
     }
 
-    /// Sends lost chunks, the earliest first; returns false if new data must wait. Section 6.1 C.
+    /// Retransmits lost chunks, the earliest first; returns false if new data must wait. RFC 9260 section 6.1 C.
     fn send_retransmissions(&mut self, now: Time, bundle: &mut Bundle, timeout: bool) -> bool {
         self.switch_path(bundle, self.retransmission_path());
         let fast = std::mem::take(&mut self.fast_retransmit_due);
@@ -232,7 +235,8 @@ impl Endpoint {
         applies && self.nagle_holds_back(bundle, self.streams_out.queued() + self.data_header_length() + size)
     }
 
-    /// Ends a fast retransmit; marked chunks that did not fit into its packet wait. Section 7.2.4 step 5.
+    /// Ends a fast retransmit. Marked chunks that did not fit into its packet wait until cwnd allows them. RFC
+    /// 9260 section 7.2.4 step 5.
     fn end_fast_retransmit(&mut self) {
         let mut from = 0;
         while let Some(index) = self.flight.next_lost(from) {
@@ -278,7 +282,8 @@ impl Endpoint {
         self.send_new_to(now, bundle, (path, cwnd), usize::MAX);
     }
 
-    /// Sends new data on a path, limited by `cwnd` and a number of packets; returns false if nothing more can be sent now.
+    /// Sends new data on a path, at most `cwnd` and a number of packets; returns false if nothing more can be sent
+    /// now.
     pub(crate) fn send_new_to(
         &mut self,
         now: Time,
@@ -321,12 +326,13 @@ impl Endpoint {
         false
     }
 
-    /// Returns the length of a chunk with this much user data, padding included.
+    /// Returns the length in octets of a chunk with `size` octets of user data, including padding.
     const fn chunk_length(&self, size: usize) -> usize {
         self.data_header_length() + size.next_multiple_of(4)
     }
 
-    /// Returns the cwnd for new data, after idle decay and Max.Burst. Sections 7.2.1 and 6.1 D.
+    /// Returns the cwnd that applies to new data, after idle decay and Max.Burst. RFC 9260 sections 7.2.1 and 6.1
+    /// D.
     pub(crate) fn burst_limited_cwnd(&mut self, now: Time, path: usize) -> u64 {
         self.decay_if_idle(now, path);
         let path = &mut self.paths.list[path];
@@ -336,14 +342,15 @@ impl Endpoint {
         path.window.burst_limited(path.flight_size, self.config.max_burst)
     }
 
-    /// Returns whether rules A and B allow a chunk. Section 6.1.
+    /// Returns whether the peer's receive window (rule A) and `cwnd` (rule B) allow a chunk. RFC 9260 section 6.1.
     fn window_allows(&self, bundle: &Bundle, size: u64, cwnd: u64) -> bool {
         let peer_has_room = size <= self.peer_rwnd || self.flight.outstanding() == 0;
         let own = if self.config.last_chunk_exceeds_window { 1 } else { size };
         peer_has_room && self.paths.list[bundle.path].flight_size.saturating_add(own) <= cwnd
     }
 
-    /// Returns whether Nagle's algorithm delays a small packet: only if the `waiting` octets do not fill it. Section 6.1.
+    /// Returns whether Nagle's algorithm delays the packet: only if the `waiting` octets do not fill it. RFC 9260
+    /// section 6.1.
     fn nagle_holds_back(&self, bundle: &Bundle, waiting: usize) -> bool {
         let applies = self.config.nagle && self.flight.outstanding() > 0 && self.state == State::Established;
         applies && bundle.chunks.is_empty() && waiting <= self.max_fragment_size() - 4
@@ -378,13 +385,14 @@ impl Endpoint {
         }
     }
 
-    /// Postpones the HEARTBEAT of a path that carries data (section 8.3), and starts its T3-rtx.
+    /// Postpones the HEARTBEAT of a path that carries data (RFC 9260 section 8.3), and starts its T3-rtx.
     fn note_data_attempted(&mut self, now: Time, path: usize) {
         self.paths.list[path].last_sent = now;
         self.start_t3(now, path);
     }
 
-    /// Bundles a delayed SACK with DATA if the packet's path is that of the received data. Section 6.1.
+    /// Bundles a delayed SACK with DATA if the packet takes the path on which the data to acknowledge arrived. RFC
+    /// 9260 section 6.1.
     fn bundle_sack(&mut self, bundle: &mut Bundle) {
         let waits = self.config.bundle_sack_with_data && self.timers.sack.is_some();
         let free = !bundle.has_data && !bundle.has_sack && !bundle.has_cookie_echo;
@@ -394,7 +402,7 @@ impl Endpoint {
         }
     }
 
-    /// Starts T3-rtx unless it runs. Section 6.3.2, rule R1.
+    /// Starts T3-rtx of a path unless it already runs. RFC 9260 section 6.3.2, rule R1.
     pub(crate) fn start_t3(&mut self, now: Time, path: usize) {
         if self.paths.list[path].t3_rtx.is_none() {
             self.restart_t3(now, path);
@@ -419,7 +427,7 @@ impl Endpoint {
         bundle.length + length > room as usize
     }
 
-    /// Sends the packet and starts a new one to `path`, unless the packet goes to `path` already.
+    /// Makes sure that the packet takes `path`: if it takes another path, sends it and starts a new one.
     fn switch_path(&mut self, bundle: &mut Bundle, path: usize) {
         if bundle.path != path {
             self.transmit(bundle);
@@ -428,15 +436,15 @@ impl Endpoint {
         }
     }
 
-    /// Adds an ECNE chunk, the echo of an ECN mark, before the other chunks; of several consecutive packets only the
-    /// first has it, as in Linux.
+    /// Puts an ECNE chunk, which reports an ECN mark, in front of the other chunks. Of several consecutive packets
+    /// only the first contains it, as in Linux.
     fn echo_mark(&self, bundle: &mut Bundle) {
         if let Some(echo) = self.marks.echo() {
             bundle.push(echo);
         }
     }
 
-    /// Sends the chunks in as few packets as possible, and starts another packet to the same path.
+    /// Sends the chunks in as few packets as possible, and starts a new packet on the same path.
     pub(crate) fn transmit(&mut self, bundle: &mut Bundle) {
         self.streams_out.begin_packet();
         if bundle.length <= self.config.mtu.0 as usize {
@@ -455,7 +463,7 @@ impl Endpoint {
         bundle.begin();
     }
 
-    /// Sends chunks that fit into one packet, and starts another packet.
+    /// Sends chunks that fit into one packet, and starts a new packet.
     fn transmit_one(&mut self, bundle: &mut Bundle) {
         // Without data to send, an ECNE chunk waits for a chunk with which it can be bundled.
         let is_empty = match bundle.chunks[..] {

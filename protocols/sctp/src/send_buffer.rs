@@ -6,18 +6,18 @@ use hol_wire::sctp::DataFlags;
 
 use crate::Config;
 
-/// The octets in the buffer, and the size of a refused request.
+/// The state of the send buffer: how much of it is used, and the size of a message that was refused.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
     capacity: usize,
     overhead: usize,
-    /// Whether the memory of blocks counts instead of octets of user data.
+    /// Whether the size of memory blocks counts, instead of octets of user data.
     counts_blocks: bool,
     small_block: usize,
     used_octets: usize,
-    /// The acknowledged octets of partly acknowledged messages, by stream.
+    /// The number of acknowledged octets of partly acknowledged messages, by stream.
     begun: Vec<(u16, usize)>,
-    /// Octets of the smallest message that was refused since there was room.
+    /// Length in octets of the smallest message that has been refused since the buffer last had room.
     refused_size: Cell<Option<usize>>,
 }
 
@@ -34,7 +34,8 @@ impl SendBuffer {
         }
     }
 
-    /// Returns whether there is room. Linux accepts a message of any length if there is any room.
+    /// Returns whether the buffer has room for a message of `length` octets. Linux accepts a message of any length
+    /// if there is any room.
     pub(crate) fn has_room(&self, length: usize) -> bool {
         let asked = if self.counts_blocks { 1 } else { length };
         let room = self.used_octets == 0 || self.used_octets + asked <= self.capacity;
@@ -44,18 +45,19 @@ impl SendBuffer {
         room
     }
 
-    /// Returns whether there is room again for a message that was refused; true only once.
+    /// Returns whether the buffer has room again for a message that was refused. Returns true only once.
     pub(crate) fn has_room_again(&self) -> bool {
         let Some(wanted) = self.refused_size.take() else { return false };
         self.has_room(wanted)
     }
 
-    /// Adds a chunk with this much user data.
+    /// Adds a chunk with `length` octets of user data.
     pub(crate) fn charge(&mut self, length: usize) {
         self.used_octets += self.cost(length);
     }
 
-    /// Removes a chunk that is acknowledged or abandoned. Linux frees a message's memory with its last chunk.
+    /// Removes a chunk that is acknowledged or abandoned. As in Linux, a message's memory is freed with its last
+    /// chunk.
     pub(crate) fn release(&mut self, stream: u16, flags: DataFlags, length: usize) {
         let cost = self.cost(length);
         if !self.counts_blocks || flags.contains(DataFlags::BEGIN | DataFlags::END) {
@@ -71,7 +73,7 @@ impl SendBuffer {
         }
     }
 
-    /// Returns the number of used octets, overhead included.
+    /// Returns the number of octets in use, including overhead.
     pub(crate) fn used(&self) -> usize {
         self.used_octets
     }
@@ -116,7 +118,8 @@ mod tests {
         assert_eq!([368, 369, 500].map(|length| held(ByteCount(704), length)), [176, 139, 139]);
     }
 
-    /// In captures of Linux 6.12 with messages of 128 KiB, the second message waits until the whole first one is acknowledged.
+    /// In captures of Linux 6.12 with messages of 128 KiB, the second message waits until the whole first one is
+    /// acknowledged.
     #[test]
     fn linux_accepts_any_message_and_releases_whole_ones() {
         let mut buffer = SendBuffer::new(&fixtures::linux());

@@ -8,18 +8,18 @@ use crate::scheduler::{Scheduler, StreamValues};
 /// The streams that have data to send, in the order in which the scheduler serves them.
 #[derive(Debug)]
 pub(crate) enum ServiceOrder {
-    /// Round-robin rings by priority, the smallest number first; a single ring without priorities. With `joins_last`
-    /// a stream that joins is the last of the current round.
+    /// Rings of streams that are served in turn, one ring per priority, the smallest number first; without
+    /// priorities, a single ring. With `joins_last` a stream that joins is the last in the current round.
     Rings { values: StreamValues, rings: BTreeMap<u16, StreamRing>, joins_last: bool },
-    /// Streams by the octets sent divided by their weight, the least first.
+    /// Streams ordered by the octets that they have sent divided by their weight, the smallest result first.
     Fair { values: StreamValues, order: Vec<u16>, served: Vec<u64> },
 }
 
-/// A ring of streams, and the stream to serve next.
+/// A ring of streams that are served in turn, and the stream to serve next.
 #[derive(Debug, Default)]
 pub(crate) struct StreamRing {
     streams: Vec<u16>,
-    /// Index of the next stream.
+    /// Index in the ring of the stream to serve next.
     next: usize,
 }
 
@@ -45,7 +45,7 @@ impl ServiceOrder {
         }
     }
 
-    /// Returns the stream that is served next.
+    /// Returns the stream to serve next.
     pub(crate) fn next(&self) -> Option<u16> {
         match self {
             Self::Rings { rings, .. } => {
@@ -55,7 +55,7 @@ impl ServiceOrder {
         }
     }
 
-    /// Adds a stream that has data again.
+    /// Adds a stream that has data to send again.
     pub(crate) fn join(&mut self, stream: u16) {
         match self {
             Self::Rings { values, rings, joins_last } => {
@@ -71,7 +71,7 @@ impl ServiceOrder {
         }
     }
 
-    /// Notes that a stream has sent this many octets, and ends its turn.
+    /// Counts the octets that a stream has sent, and ends its turn.
     pub(crate) fn end_turn(&mut self, stream: u16, octets: u64) {
         match self {
             Self::Rings { values, rings, .. } => {
@@ -89,7 +89,7 @@ impl ServiceOrder {
         }
     }
 
-    /// Removes a stream that has no more data.
+    /// Removes a stream that has no more data to send.
     pub(crate) fn leave(&mut self, stream: u16) {
         match self {
             Self::Rings { values, rings, .. } => {
@@ -104,8 +104,8 @@ impl ServiceOrder {
         }
     }
 
-    /// Inserts a stream before the first one, from index `from` on, that has sent at least as much in proportion to
-    /// its weight.
+    /// Inserts a stream before the first one (from index `from` on) that has sent at least as much in proportion
+    /// to its weight.
     fn insert_by_share(&mut self, stream: u16, from: usize) {
         let Self::Fair { values, order, served } = self else { return };
         let weight = |stream: u16| u128::from(values.of(stream).unwrap_or(1));

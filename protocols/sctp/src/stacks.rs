@@ -50,7 +50,8 @@ impl Config {
         stack["sctp"].clone().try_into().expect("a stack file sets every option")
     }
 
-    /// Returns the configuration with changes. The error names a value that no endpoint could work with.
+    /// Returns a copy of the configuration, modified by `change`. The error names a value with which no endpoint
+    /// can work.
     ///
     /// ```
     /// use hol_sctp::Config;

@@ -1,6 +1,6 @@
 //! The states of an association. RFC 9260 section 4.
 
-/// A state of RFC 9260 section 4.
+/// A state of an association. RFC 9260 section 4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Closed,
@@ -27,22 +27,24 @@ impl State {
         }
     }
 
-    /// Returns whether messages are accepted: they wait until the association is established.
+    /// Returns whether the endpoint accepts messages to send. They wait until the association is
+    /// established.
     pub(crate) const fn takes_messages(self) -> bool {
         matches!(self, Self::Closed | Self::CookieWait | Self::CookieEchoed | Self::Established)
     }
 
-    /// Returns whether DATA may be sent: during a shutdown queued data are sent first. RFC 9260 section 9.2.
+    /// Returns whether the endpoint may send DATA. In a shutdown it first sends the queued data. RFC 9260
+    /// section 9.2.
     pub(crate) const fn sends_data(self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownReceived)
     }
 
-    /// Returns whether DATA is accepted. RFC 9260 section 6.
+    /// Returns whether the endpoint accepts received DATA. RFC 9260 section 6.
     pub(crate) const fn receives_data(self) -> bool {
         matches!(self, Self::Established | Self::ShutdownPending | Self::ShutdownSent)
     }
 
-    /// Returns whether SACKs and heartbeats are processed.
+    /// Returns whether the endpoint processes SACKs and heartbeats.
     pub(crate) const fn is_established_or_shutting_down(self) -> bool {
         !matches!(self, Self::Closed | Self::CookieWait | Self::CookieEchoed)
     }

@@ -9,25 +9,27 @@ use crate::outbound_streams::UnsentChunk;
 use crate::scheduler::Scheduler;
 use crate::service_order::ServiceOrder;
 
-/// The unsent chunks by stream, and the scheduler's state.
+/// The unsent chunks of each stream, and the scheduler's state.
 #[derive(Debug)]
 pub(crate) struct StreamQueues {
     streams: Vec<VecDeque<UnsentChunk>>,
     turn: ServiceOrder,
     /// Whether chunks of several messages may alternate, because I-DATA identifies them.
     interleaves: bool,
-    /// Whether a packet carries data of one stream only.
+    /// Whether each packet contains data of only one stream.
     one_stream_per_packet: bool,
     /// Whether fair schedulers count only the last chunk of a message that is not interleaved.
     counts_last_only: bool,
-    /// The stream of a message that must be completed first, and its octets sent so far.
+    /// The stream whose message must be completed before another starts, and the octets of the message sent so
+    /// far.
     unfinished: Option<(u16, u64)>,
-    /// The stream whose data are in the current packet.
+    /// The stream whose data are in the current packet; `None` if the packet has no data yet.
     packet: Option<u16>,
 }
 
 impl StreamQueues {
-    /// Creates the queues; `None` if messages are sent in the order of their writes.
+    /// Creates the queues; `None` if messages are sent in the order in which they were written, without a
+    /// scheduler.
     pub(crate) fn new(config: &Config, streams: usize) -> Option<Box<Self>> {
         let queues = || Self {
             streams: (0..streams).map(|_| VecDeque::new()).collect(),
@@ -58,7 +60,7 @@ impl StreamQueues {
         self.streams.get(usize::from(stream)).is_some_and(|queue| !queue.is_empty())
     }
 
-    /// Returns the stream of the next chunk.
+    /// Returns the stream that sends the next chunk.
     fn next(&self) -> Option<u16> {
         let unfinished = self.unfinished.map(|(stream, _)| stream);
         let of_packet = || self.packet.filter(|stream| self.one_stream_per_packet && self.has_some(*stream));
@@ -69,13 +71,13 @@ impl StreamQueues {
         self.next().and_then(|stream| self.streams[usize::from(stream)].front())
     }
 
-    /// Returns whether the next chunk must go into another packet, because it belongs to another stream than the data
-    /// in this one. RFC 8260 section 3.3.
+    /// Returns whether the next chunk must go into another packet, because it belongs to another stream than the
+    /// data in the current packet. RFC 8260 section 3.3.
     pub(crate) fn wants_another_packet(&self) -> bool {
         self.one_stream_per_packet && self.next() != self.packet
     }
 
-    /// Starts a packet, which may contain data of any stream.
+    /// Marks the start of a new packet, which may contain data of any stream.
     pub(crate) fn begin_packet(&mut self) {
         self.packet = None;
     }
@@ -88,7 +90,7 @@ impl StreamQueues {
         self.streams[usize::from(stream)].push_back(unsent);
     }
 
-    /// Removes and returns the next chunk. The scheduler counts its user data and the `header` octets before them.
+    /// Removes and returns the next chunk. The scheduler counts its user data and the `header` octets before it.
     pub(crate) fn pop(&mut self, header: usize) -> Option<UnsentChunk> {
         let stream = self.next()?;
         let unsent = self.streams[usize::from(stream)].pop_front()?;
@@ -110,7 +112,7 @@ impl StreamQueues {
         Some(unsent)
     }
 
-    /// Removes the first chunk of a stream, which is abandoned.
+    /// Removes the first chunk of a stream, because it is abandoned.
     pub(crate) fn drop_front(&mut self, stream: u16) -> Option<UnsentChunk> {
         let unsent = self.streams.get_mut(usize::from(stream))?.pop_front()?;
         if unsent.flags.contains(DataFlags::END) {
@@ -126,12 +128,12 @@ impl StreamQueues {
         }
     }
 
-    /// Returns the first chunk of a stream.
+    /// Returns the first unsent chunk of a stream.
     pub(crate) fn first_of(&self, stream: u16) -> Option<&UnsentChunk> {
         self.streams.get(usize::from(stream)).and_then(VecDeque::front)
     }
 
-    /// Removes all chunks of streams from `first` on.
+    /// Removes all chunks of the streams from number `first` on.
     pub(crate) fn drain_from(&mut self, first: u16) -> Vec<UnsentChunk> {
         let dropped =
             self.streams.iter_mut().skip(usize::from(first)).flat_map(|queue| queue.drain(..)).collect();

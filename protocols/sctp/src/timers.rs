@@ -17,13 +17,13 @@ pub(crate) struct Timers {
     pub(crate) t4: Option<Time>,
     /// The deadline of the Re-configuration Timer. RFC 6525 section 5.1.1.
     pub(crate) reconfig: Option<Time>,
-    /// The deadline of a delayed SACK.
+    /// The deadline of a SACK that is delayed.
     pub(crate) sack: Option<Time>,
-    /// The duration for which T1 runs next.
+    /// The duration for which T1 runs when it is started next.
     pub(crate) t1_delay: Duration,
-    /// Consecutive expiries of T1.
+    /// Number of consecutive expiries of T1.
     pub(crate) t1_expiries: u32,
-    /// The path of the last INIT, except for those after a stale cookie.
+    /// The path on which the last INIT was sent, not counting an INIT after a stale cookie.
     pub(crate) init_path: usize,
 }
 
@@ -48,7 +48,7 @@ impl Timers {
     }
 }
 
-/// Stops a timer if it has expired; returns whether it had.
+/// Stops a timer if it has expired; returns whether it has.
 fn expire(timer: &mut Option<Time>, now: Time) -> bool {
     timer.take_if(|at| *at <= now).is_some()
 }
@@ -58,7 +58,7 @@ impl Endpoint {
         Time::earliest([self.timers.deadline(), self.paths.deadline()])
     }
 
-    /// Handles every expired timer; T3-rtx last, because it sends only one packet.
+    /// Handles every timer that has expired, T3-rtx last, because it sends only one packet.
     pub(crate) fn on_timers(&mut self, now: Time) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.clock.on_expiry(now);

@@ -8,31 +8,30 @@ use crate::flight::{ChunkState, FastRetransmit};
 use crate::rack::TimerPurpose;
 use crate::send::Bundle;
 
-/// The timeout before the round trip is known. RFC 8985 section 7.2.
+/// Timeout of the probe timer before the round-trip time is known. RFC 8985 section 7.2.
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
-/// The minimum timeout: a coarse clock may measure a round trip of zero.
+/// Minimum of the probe timeout, because a coarse clock may measure a round-trip time of zero.
 const MIN_TIMEOUT: Duration = Duration::from_millis(1);
 
-/// A probe that has not been acknowledged yet.
+/// A tail loss probe that has not been acknowledged yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// TLP.end_seq: the highest TSN when the probe was sent.
+    /// Highest TSN that had been sent when the probe was sent: TLP.end_seq.
     end_tsn: Tsn,
-    /// The TSN of the chunk that the probe repeated: TLP.is_retrans; `None` for new data.
+    /// TSN of the chunk that the probe repeats; `None` if the probe contains new data. TLP.is_retrans.
     repeats: Option<Tsn>,
 }
 
 impl Probe {
-    /// Returns whether the probe repeated this chunk.
+    /// Returns whether the probe repeats the chunk with this TSN.
     pub(crate) fn is_copy_of(&self, tsn: Tsn) -> bool {
         self.repeats == Some(tsn)
     }
 }
 
 impl Endpoint {
-    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress` says that data were
-    /// sent or the cumulative TSN has advanced; without progress a running timer does not change. RFC 8985
-    /// section 7.2.
+    /// Starts the probe timer of a path, or stops it if no probe is needed. `progress` says whether data were sent
+    /// or the cumulative TSN has advanced; without progress, a running timer is not changed. RFC 8985 section 7.2.
     pub(crate) fn schedule_probe(&mut self, now: Time, path: usize, progress: bool) {
         let is_quiet = self.fast_recovery(path).is_none()
             && self.paths.list[path].rack.timed_out.is_none()
@@ -59,7 +58,8 @@ impl Endpoint {
         path.rack.arm(at, TimerPurpose::Probe);
     }
 
-    /// Sends a probe: new data if there are any, otherwise the last chunk again. Restarts T3-rtx. RFC 8985 section 7.3.
+    /// Sends a probe: new data if there are any, otherwise a copy of the last chunk. Restarts T3-rtx. RFC 8985
+    /// section 7.3.
     pub(crate) fn send_probe(&mut self, now: Time, path: usize) {
         if !self.state.sends_data() || !self.may_send_data() {
             return;
@@ -97,7 +97,8 @@ impl Endpoint {
         Some(self.flight.get(index).data.tsn)
     }
 
-    /// Ends the probe that a SACK acknowledges: if it has repaired a loss, the window is reduced. RFC 8985 section 7.4.
+    /// Ends the probe that a SACK acknowledges. If the probe has repaired a loss, reduces the window. RFC 8985
+    /// section 7.4.
     pub(crate) fn on_probe_acknowledged(&mut self, path: usize, sack: &Sack) {
         let cumulative = self.flight.cumulative();
         let path = &mut self.paths.list[path];

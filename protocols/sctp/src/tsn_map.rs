@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use hol_wire::sctp::{GapAckBlock, Tsn};
 use smallvec::SmallVec;
 
-/// Maximum number of duplicate TSNs stored for the next SACK.
+/// Maximum number of duplicate TSNs that are stored for the next SACK.
 pub(crate) const MAX_DUPLICATES: usize = 16;
 
-/// A range of consecutive TSNs after a gap, inclusive.
+/// A range of consecutive received TSNs that follows a gap, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct TsnRange {
     /// The first TSN of the range.
@@ -17,23 +17,23 @@ struct TsnRange {
     last: Tsn,
 }
 
-/// The cumulative TSN and the received TSNs after it.
+/// The cumulative TSN, and the TSNs received beyond it.
 #[derive(Debug)]
 pub(crate) struct TsnMap {
     cumulative: Tsn,
-    /// The ranges after a gap, ascending.
+    /// The ranges of received TSNs beyond the first gap, in ascending order.
     ranges: VecDeque<TsnRange>,
     duplicates: SmallVec<[Tsn; 2]>,
-    /// The maximum distance of a TSN from the cumulative TSN.
+    /// Maximum distance of a TSN from the cumulative TSN.
     max_distance: u32,
 }
 
-/// What is known of a TSN that arrives.
+/// How a TSN that arrives relates to the TSNs received before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrival {
     New,
     Duplicate,
-    /// The TSN is beyond the maximum distance.
+    /// The TSN is beyond the maximum distance from the cumulative TSN.
     TooFar,
 }
 
@@ -68,7 +68,7 @@ impl TsnMap {
         }
     }
 
-    /// Adds a TSN that [`classify`](Self::classify) classified as new.
+    /// Adds a TSN for which [`classify`](Self::classify) has returned that it is new.
     pub(crate) fn insert(&mut self, tsn: Tsn) {
         if tsn == self.cumulative.next() && self.ranges.is_empty() {
             self.cumulative = tsn;
@@ -96,7 +96,7 @@ impl TsnMap {
         self.advance_over_ranges();
     }
 
-    /// Advances the cumulative TSN over the ranges that it has reached.
+    /// Advances the cumulative TSN over the ranges that now follow it without a gap.
     fn advance_over_ranges(&mut self) {
         while let Some(range) = self.ranges.front()
             && range.first.at_or_before(self.cumulative.next())

@@ -1,58 +1,58 @@
 //! Errors of transport specifications.
 
-/// An error in a specification; the message says how to correct it.
+/// An error in a transport specification; the message says how to correct it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// An unknown transport before the colon.
+    /// The name before the colon is not a known transport.
     #[error("unknown transport {0:?}; {hint}", hint = transport(.0))]
     UnknownTransport(String),
-    /// An unknown stack.
+    /// The stack is unknown.
     #[error("unknown stack {name:?}{hint}")]
     UnknownStack {
-        /// The given name.
+        /// The stack that was given.
         name: String,
-        /// The stack that may have been meant, or all stacks.
+        /// The name of the stack that was probably meant, or the names of all stacks.
         hint: String,
     },
-    /// A stack that does not support the transport.
+    /// The stack does not support the transport.
     #[error("stack {name} has no {transport}; use {known}")]
     ForeignStack {
-        /// The given stack.
+        /// The stack that was given.
         name: &'static str,
-        /// The transport.
+        /// Name of the transport.
         transport: &'static str,
-        /// The stacks that support the transport.
+        /// The names of the stacks that support the transport.
         known: String,
     },
-    /// An unknown option.
+    /// The transport has no such option.
     #[error("{transport} has no option {key:?}{hint}")]
     UnknownOption {
-        /// The transport.
+        /// Name of the transport.
         transport: &'static str,
-        /// The given option.
+        /// The option that was given.
         key: String,
-        /// The option that may have been meant, or all options.
+        /// The name of the option that was probably meant, or the names of all options.
         hint: String,
     },
-    /// An option without its value.
+    /// An option lacks its value.
     #[error("option {0:?} needs a value, as in {0}=…")]
     MissingValue(String),
-    /// The same option twice.
+    /// An option is given twice.
     #[error("option {0:?} is given twice")]
     Repeated(String),
-    /// An invalid value of an option.
+    /// The value of an option is invalid.
     #[error("{key}={value}: {problem}")]
     BadValue {
-        /// The option.
+        /// The name of the option.
         key: String,
-        /// The given value.
+        /// The value that was given.
         value: String,
-        /// The reason why the value is invalid.
+        /// Why the value is invalid.
         problem: String,
     },
 }
 
-/// Returns how to write an unknown transport correctly.
+/// Suggests the correct name for an unknown transport.
 fn transport(name: &str) -> String {
     let small = name.to_lowercase();
     match crate::kind::ProtocolKind::ALL.into_iter().find(|kind| kind.name() == small) {

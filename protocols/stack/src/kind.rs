@@ -5,21 +5,22 @@ use crate::stacks::{Stack, stacks};
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProtocolKind {
-    /// Transmission Control Protocol.
+    /// TCP: Transmission Control Protocol.
     Tcp,
-    /// Stream Control Transmission Protocol.
+    /// SCTP: Stream Control Transmission Protocol.
     Sctp,
-    /// Multipath TCP, RFC 8684; not in the model world (the simulator).
+    /// Multipath TCP, RFC 8684. The model world (the simulator) does not support it.
     Mptcp,
-    /// User Datagram Protocol: each message is one datagram.
+    /// UDP: each message is one datagram.
     Udp,
     /// QUIC over UDP, RFC 9000.
     Quic,
-    /// UNIX sockets (`SOCK_STREAM`) between programs of one host; not in the model world (the simulator).
+    /// UNIX sockets (`SOCK_STREAM`) between programs of one host. The model world (the simulator) does not
+    /// support them.
     Unix,
 }
 
-/// Options that determine how the application uses a transport, and do not belong to a stack.
+/// TCP options that determine how the application uses the transport, and that do not belong to a stack.
 const TCP_APPLICATION_OPTIONS: [(&str, &str); 3] = [
     ("connections", "parallel connections, 1 to 1024"),
     (
@@ -63,7 +64,8 @@ impl ProtocolKind {
     /// All transport protocols.
     pub const ALL: [Self; 6] = [Self::Tcp, Self::Sctp, Self::Quic, Self::Mptcp, Self::Udp, Self::Unix];
 
-    /// Returns the name in specifications: `"tcp"`, `"sctp"`, `"quic"`, `"mptcp"`, `"udp"`, `"unix"`.
+    /// Returns the name of the protocol in specifications: `"tcp"`, `"sctp"`, `"quic"`, `"mptcp"`, `"udp"`,
+    /// `"unix"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
@@ -75,7 +77,7 @@ impl ProtocolKind {
         }
     }
 
-    /// Returns a short description for lists.
+    /// Returns a short description of the protocol for lists.
     pub const fn description(self) -> &'static str {
         match self {
             Self::Tcp => "a byte stream (RFC 9293)",

@@ -11,12 +11,13 @@ use std::str::FromStr;
 /// of the SYN. It does not use the cached RTTVAR, and uses the cached cwnd only as a limit, if the route locks it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum MetricsCache {
-    /// No cache (`tcp_no_metrics_save=1`). The default of this program, not of Linux.
+    /// The host caches no metrics (`tcp_no_metrics_save=1`). This is the default of this program, not of Linux.
     #[default]
     Off,
-    /// All metrics except ssthresh (`tcp_no_ssthresh_metrics_save=1`): the default of Linux since 5.6.
+    /// The host caches all metrics except ssthresh (`tcp_no_ssthresh_metrics_save=1`): the default of Linux since
+    /// 5.6.
     On,
-    /// All metrics including ssthresh, as in Linux until 5.5.
+    /// The host caches all metrics including ssthresh, as in Linux until 5.5.
     Ssthresh,
 }
 

@@ -23,7 +23,7 @@ pub fn canonical_option_name(written: &str) -> &str {
     }
 }
 
-/// The options of a specification in their order; reading an option removes it.
+/// The options of a specification, in the order in which they are written. Reading an option removes it.
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
 impl Options {
@@ -43,8 +43,9 @@ impl Options {
         Ok(Self(options))
     }
 
-    /// Replaces the name of RFC 5681's congestion control by `own`, the protocol's name for it: Reno in
-    /// Linux, `NewReno` in RFC 9002. Users may write either name with every protocol.
+    /// Replaces the name of RFC 5681's congestion control by `own`, the name that the protocol uses:
+    /// Reno in Linux' TCP, `NewReno` in QUIC (RFC 9002). Users may write either name with every
+    /// protocol.
     pub(crate) fn with_reno_renamed(mut self, own: &str) -> Self {
         let is_reno = |value: &&mut String| ["reno", "newreno"].contains(&value.as_str());
         let values = self.0.iter_mut().filter(|(key, _)| key == "congestion");
@@ -88,7 +89,8 @@ impl Options {
         Err(SpecError::BadValue { key: key.to_owned(), value, problem })
     }
 
-    /// Applies `nagle`: `nagle` and `nagle=on` select the stack's variant of the algorithm.
+    /// Applies the option `nagle`: `nagle` and `nagle=on` select the stack's variant of Nagle's
+    /// algorithm.
     pub(crate) fn apply_nagle_option(&mut self, own: Option<toml::Value>, values: &mut toml::Table) {
         let Some(index) = self.0.iter().position(|(key, _)| key == "nagle") else { return };
         match self.0[index].1.as_deref() {
@@ -100,7 +102,7 @@ impl Options {
         self.0.remove(index);
     }
 
-    /// Reads `metrics_cache`; without a value it means Linux's default.
+    /// Reads the option `metrics_cache`; without a value it means Linux's default.
     pub(crate) fn metrics_cache(&mut self) -> Result<MetricsCache, SpecError> {
         match self.take_option("metrics_cache") {
             None => Ok(MetricsCache::Off),
@@ -109,7 +111,7 @@ impl Options {
         }
     }
 
-    /// Reads `tls`; without a value it means a full handshake.
+    /// Reads the option `tls`; without a value it means a full handshake.
     pub(crate) fn tls(&mut self) -> Result<Option<Tls>, SpecError> {
         match self.take_option("tls") {
             None => Ok(None),
@@ -153,7 +155,8 @@ impl Options {
         }
     }
 
-    /// Applies the remaining options to the stack's defaults and reads the resulting configuration.
+    /// Applies the remaining options to the stack's defaults, and reads the configuration from the
+    /// result.
     pub(crate) fn into_config<C: for<'de> Deserialize<'de>>(
         self,
         kind: ProtocolKind,
@@ -210,7 +213,7 @@ pub(crate) fn bad_value(key: &str, value: &toml::Value, problem: String) -> Spec
     SpecError::BadValue { key: key.to_owned(), value, problem }
 }
 
-/// Congestion controls of TCP, which users write as if they were options.
+/// TCP's congestion control algorithms, whose names can be written like options.
 const CONGESTION_CONTROLS: [&str; 6] = ["bbr", "bbr3", "cubic", "dctcp", "prague", "reno"];
 
 fn unknown(kind: ProtocolKind, key: String, values: &toml::Table) -> SpecError {

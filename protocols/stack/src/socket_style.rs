@@ -8,9 +8,10 @@ pub enum SocketStyle {
     /// One association per socket, as with TCP: Linux accepts data only after the association is established.
     #[default]
     OneToOne,
-    /// One socket with many associations; a server peels off each one. Data may be bundled with COOKIE ECHO.
+    /// One socket with many associations; a server peels off each association (RFC 6458 section 9.2). Data
+    /// may be bundled with COOKIE ECHO.
     OneToMany,
-    /// No SCTP socket: the model's endpoint over UDP (RFC 6951), for machines whose kernel lacks SCTP.
+    /// No SCTP socket: this program's own SCTP over UDP (RFC 6951), for machines whose kernel lacks SCTP.
     Own,
 }
 

@@ -13,65 +13,65 @@ use crate::options::{Options, bad_value};
 use crate::stacks::{Stack, stack, stacks};
 use crate::{ProtocolKind, SocketStyle, SpecError, Tls};
 
-/// A protocol, how the application uses it, and the configuration of its endpoints.
+/// A transport protocol, how the application uses it, and the configuration of its endpoints.
 #[derive(Debug, Clone)]
 pub enum Protocol {
     /// One or several TCP connections.
     Tcp {
-        /// The configuration of both ends.
+        /// The configuration of both endpoints.
         config: hol_tcp::Config,
-        /// Parallel connections; messages use them in turn.
+        /// Number of parallel connections. Messages use them in turn.
         connections: u16,
         /// The metrics that hosts cache from one connection for the next.
         metrics_cache: MetricsCache,
-        /// How TLS begins on each connection, if it is used.
+        /// How TLS begins on each connection; `None` without TLS.
         tls: Option<Tls>,
     },
     /// One or several SCTP associations.
     Sctp {
-        /// The configuration of both ends.
+        /// The configuration of both endpoints.
         config: hol_sctp::Config,
-        /// Parallel associations, each with its own streams; messages use them in turn.
+        /// Number of parallel associations, each with its own streams. Messages use them in turn.
         associations: u16,
-        /// Whether each end uses only its node's first address, and so the same path as TCP.
+        /// Whether each endpoint uses only its node's first address, and thus the same path as TCP.
         single_homed: bool,
         /// Whether messages are sent unordered.
         unordered: bool,
         /// When the sender abandons a message.
         reliability: Reliability,
-        /// The style of both ends' sockets.
+        /// The style of both endpoints' sockets.
         socket: SocketStyle,
-        /// Whether both ends neither compute nor check checksums.
+        /// Whether both endpoints neither compute nor check checksums.
         no_checksums: bool,
     },
     /// One or several Multipath TCP connections.
     Mptcp {
-        /// The configuration of both ends and of every subflow.
+        /// The configuration of both endpoints and of every subflow.
         config: hol_tcp::Config,
-        /// Parallel connections; messages use them in turn.
+        /// Number of parallel connections. Messages use them in turn.
         connections: u16,
         /// The metrics that hosts cache from one subflow for the next.
         metrics_cache: MetricsCache,
-        /// How TLS begins on each connection, if it is used.
+        /// How TLS begins on each connection; `None` without TLS.
         tls: Option<Tls>,
     },
     /// One or several QUIC connections.
     Quic {
-        /// The configuration of both ends.
+        /// The configuration of both endpoints.
         config: hol_quic::Config,
-        /// Parallel connections, each with its own streams; messages use them in turn.
+        /// Number of parallel connections, each with its own streams. Messages use them in turn.
         connections: u16,
         /// How messages are mapped to streams or DATAGRAM frames.
         mapping: MessageMapping,
     },
-    /// Datagrams. Lost ones are not retransmitted, except by SIP.
+    /// UDP datagrams. Lost ones are not retransmitted, except by SIP.
     Udp {
-        /// The configuration of both ends.
+        /// The configuration of both endpoints.
         config: hol_udp::Config,
     },
     /// One or several pairs of UNIX sockets.
     Unix {
-        /// Parallel connections; messages use them in turn.
+        /// Number of parallel connections. Messages use them in turn.
         connections: u16,
     },
 }
@@ -87,11 +87,11 @@ pub struct TransportSpec {
 }
 
 impl TransportSpec {
-    /// Returns the protocol and its configuration.
+    /// Returns the protocol and the configuration of its endpoints.
     pub const fn protocol(&self) -> &Protocol {
         &self.protocol
     }
-    /// Returns the protocol's kind.
+    /// Returns which transport protocol this is.
     pub const fn kind(&self) -> ProtocolKind {
         match self.protocol {
             Protocol::Tcp { .. } => ProtocolKind::Tcp,
@@ -106,7 +106,7 @@ impl TransportSpec {
     pub const fn stack(&self) -> &'static str {
         self.stack
     }
-    /// Returns every option of the endpoints with its value, as the manifest stores them.
+    /// Returns the value of every option of the endpoints, as the manifest of an experiment's results stores it.
     pub fn option_values(&self) -> &toml::Table {
         &self.values
     }
@@ -132,8 +132,7 @@ impl TransportSpec {
         }
     }
 
-    /// Returns whether no flow control limits the sender, so that datagrams arrive even if the receiver is
-    /// busy.
+    /// Returns whether the sender has no flow control, so that datagrams arrive even if the receiver is busy.
     pub const fn lacks_flow_control(&self) -> bool {
         matches!(
             self.protocol,
@@ -168,13 +167,13 @@ impl TransportSpec {
         matches!(self.protocol, Protocol::Quic { .. } | Protocol::Sctp { socket: SocketStyle::Own, .. })
     }
 
-    /// Returns whether both ends neither compute nor check checksums.
+    /// Returns whether both endpoints neither compute nor check checksums.
     pub const fn has_no_checksums(&self) -> bool {
         matches!(self.protocol, Protocol::Sctp { no_checksums: true, .. })
     }
 
-    /// Returns on how many streams a workload's messages can be sent: all streams of all SCTP associations or
-    /// QUIC connections, or all TCP connections.
+    /// Returns the number of streams on which a workload's messages can be sent: all streams of all SCTP
+    /// associations or QUIC connections, or all TCP connections.
     pub const fn streams(&self) -> u16 {
         match &self.protocol {
             Protocol::Tcp { connections, .. }
@@ -293,8 +292,8 @@ fn unix(mut options: Options, values: &mut toml::Table) -> Result<Protocol, Spec
     Ok(Protocol::Unix { connections })
 }
 
-/// Returns the stack called `name`, or without a name the first stack that has the protocol; and the stack's defaults
-/// for the protocol.
+/// Returns a stack and its defaults for the protocol: the stack called `name` or, without a name, the first stack
+/// that supports the protocol.
 fn named_stack(kind: ProtocolKind, name: Option<&str>) -> Result<(&'static Stack, toml::Table), SpecError> {
     let names = |stacks: &mut dyn Iterator<Item = &'static Stack>| {
         stacks.map(|stack| stack.name).collect::<Vec<_>>().join(", ")
@@ -323,7 +322,7 @@ fn named_stack(kind: ProtocolKind, name: Option<&str>) -> Result<(&'static Stack
     Ok((stack, values))
 }
 
-/// Returns an error with the option and its value, if the endpoint cannot use the value.
+/// Returns an error with the option and its value if an endpoint cannot use the value.
 fn check_values(found: Result<(), ConfigError>, values: &toml::Table) -> Result<(), SpecError> {
     found.map_err(|error| bad_value(error.key, &values[error.key], error.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// The stack of a specification that does not name one, if it has endpoints of the protocol.
+/// The stack of specifications that do not name one. If it does not support the protocol, another stack is used.
 pub const DEFAULT_STACK: &str = "linux-6.12";
 
 /// A named set of defaults for every protocol.
@@ -38,8 +38,8 @@ pub fn stack(name: &str) -> Option<&'static Stack> {
     stacks().iter().find(|stack| stack.name == name)
 }
 
-/// Returns the stack for a release of Linux: the newest stack that is not newer than the kernel. For a kernel
-/// that is older than the default stack, returns the default.
+/// Returns the newest stack of Linux that is not newer than this release. For a kernel older than the default
+/// stack, returns the default.
 pub fn stack_of_linux(release: &str) -> &'static Stack {
     let version = |stack: &&Stack| stack.name.strip_prefix("linux-").map(linux_version);
     let kernel = linux_version(release).max(linux_version(DEFAULT_STACK));
@@ -69,7 +69,8 @@ impl Stack {
         }
     }
 
-    /// Returns the tables of the stack's file. Each file is parsed once, because a study resolves thousands of transports.
+    /// Returns the parsed content of the stack's file. Each file is parsed once, because a study resolves
+    /// thousands of transports.
     fn file(&self) -> &'static toml::Table {
         static FILES: [OnceLock<toml::Table>; STACK_COUNT] = [const { OnceLock::new() }; STACK_COUNT];
         let place = stacks().iter().position(|stack| stack.name == self.name).expect("the stack is built in");

@@ -2,14 +2,17 @@
 
 use std::str::FromStr;
 
-/// How connections begin with TLS 1.3 (RFC 8446).
+/// The handshake with which connections start TLS 1.3 (RFC 8446).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tls {
-    /// With certificates: a round trip before the first message (section 2).
+    /// A full handshake with certificates: one round trip before the first message (RFC 8446 section
+    /// 2).
     Full,
-    /// With a ticket of an earlier connection: the same round trip, without certificates (section 2.2).
+    /// Resumption with a ticket of an earlier connection: one round trip, without certificates (RFC
+    /// 8446 section 2.2).
     Resumed,
-    /// With such a ticket and messages in the first flight: no round trip (section 2.3, 0-RTT).
+    /// Resumption with 0-RTT: messages are sent in the first flight, without a round trip before (RFC
+    /// 8446 section 2.3).
     Early,
 }
 

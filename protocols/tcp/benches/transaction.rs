@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 const ONE_WAY: Duration = Duration::from_millis(10);
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// A client that sends every 10 ms, and a server that replies; packets arrive 10 ms later or are lost.
+/// A client that sends every 10 ms, and a server that replies. Packets arrive 10 ms after they were sent,
+/// or are lost.
 struct World {
     now: Time,
     ends: [Endpoint; 2],

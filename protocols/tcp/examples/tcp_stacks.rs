@@ -9,7 +9,7 @@ use hol_tcp::wire::{Packet, ipv4};
 use hol_tcp::{Config, Endpoint};
 
 const DELAY: Duration = Duration::from_millis(10);
-/// The sixth packet of the client is its fourth segment of data.
+/// Number of the packet of the client that is lost: the sixth, which is its fourth data segment.
 const LOST: usize = 6;
 
 fn main() {

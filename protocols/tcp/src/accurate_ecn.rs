@@ -10,72 +10,74 @@ use crate::ecn_octets::EcnOctets;
 
 /// The three bits of the ACE field. RFC 9768 section 3.2.2.
 const ACE: Flags = Flags(Flags::AE.0 | Flags::CWR.0 | Flags::ECE.0);
-/// Initial value of the packet counters r.cep and s.cep. RFC 9768 section 3.2.1.
+/// Initial value of the counters r.cep and s.cep of marked packets. RFC 9768 section 3.2.1.
 const INITIAL_COUNT: u32 = 5;
-/// The bits of the ACE field, and its largest value.
+/// Mask of the bits of the ACE field, which is also the field's maximum.
 const ACE_MASK: u32 = 0b111;
-/// Maximum number of marked packets reported by one acknowledgment before the field wraps. RFC 9768 section
-/// 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
+/// Maximum number of newly marked packets that one acknowledgment may report; more could wrap the field. RFC 9768
+/// section 3.2.2.5.1; `TCP_ACCECN_ACE_MAX_DELTA`.
 const MAX_PENDING: u32 = 6;
-/// If acknowledgments cover more packets than this on average, one that covers many packets and has no usable AccECN
-/// option does not suggest that the field has wrapped. `ACK_COMP_THRESH`.
+/// If acknowledgments cover on average more packets than this, ACK compression is likely: an acknowledgment that
+/// covers many packets and has no usable AccECN option is not taken as a sign that the ACE field has wrapped.
+/// `ACK_COMP_THRESH`.
 const ACK_COMPRESSION_THRESHOLD: u32 = 4;
-/// If the packets that the field reports explain the octets that the AccECN option reports as marked, the field is
-/// taken as wrapped only if these octets are at least 1/2^SAFETY_SHIFT of those of the largest possible number of
-/// full-sized packets. `TCP_ACCECN_SAFETY_SHIFT`.
+/// Threshold for a wrap of the ACE field, if the number of packets in the field is enough to explain the octets
+/// that the AccECN option reports as marked. The field is taken as wrapped only if these octets are at least
+/// 1/2^SAFETY_SHIFT of those of the largest possible number of full-sized packets. `TCP_ACCECN_SAFETY_SHIFT`.
 const SAFETY_SHIFT: u32 = 1;
-/// Fraction bits of the average, and of the weight of a new value: 1/64. `PKTS_ACKED_PREC`, `PKTS_ACKED_WEIGHT`.
+/// Number of fraction bits of the average. A new value has the weight 1/64. `PKTS_ACKED_PREC`,
+/// `PKTS_ACKED_WEIGHT`.
 const FRACTION_BITS: u32 = 6;
 
 /// The state of accurate ECN feedback.
 #[derive(Debug)]
 pub(crate) struct AccurateEcn {
-    /// Whether we request accurate ECN.
+    /// Whether we request accurate ECN in our SYN.
     requested: bool,
-    /// Whether we accept accurate ECN.
+    /// Whether we accept accurate ECN that the peer requests.
     accepted: bool,
-    /// Whether both sides support accurate ECN.
+    /// Whether both endpoints support accurate ECN.
     agreed: bool,
-    /// The codepoint of our packets.
+    /// The ECN codepoint of our packets.
     codepoint: Ecn,
-    /// Whether our SYN and SYN-ACK also carry `codepoint`.
+    /// Whether our SYN and SYN-ACK also have the ECN codepoint `codepoint`.
     marks_syn: bool,
-    /// The codepoint with which the peer's SYN or SYN-ACK arrived.
+    /// The ECN codepoint with which the peer's SYN or SYN-ACK arrived.
     handshake: Ecn,
-    /// Whether our next segment is the ACK that completes the handshake, whose ACE field reports `handshake`.
+    /// Whether our next segment is the ACK that completes the handshake. Its ACE field reports `handshake`.
     reflects: bool,
-    /// Marked packets received (r.cep less its first value).
+    /// Number of marked packets received (r.cep minus its initial value).
     received_marks: u32,
-    /// Marked packets received since our last segment.
+    /// Number of marked packets received since we last sent a segment.
     pending_marks: u32,
-    /// Marked packets that the peer has reported (s.cep less its first value).
+    /// Number of marked packets that the peer has reported (s.cep minus its initial value).
     reported: u32,
-    /// The codepoint of the last packet.
+    /// The ECN codepoint of the last packet received.
     last_codepoint: Ecn,
     /// Average number of packets per acknowledgment, in 64ths.
     per_acknowledgment: u32,
-    /// Whether the path was found to change the ACE field or the codepoints; our packets are then not ECN-capable.
-    /// `TCP_ACCECN_ACE_FAIL_RECV`.
+    /// Whether the path has been found to change the ACE field or the ECN codepoints. Our packets are then not
+    /// ECN-capable. `TCP_ACCECN_ACE_FAIL_RECV`.
     is_broken: bool,
     /// Whether we send the AccECN option.
     has_option: bool,
-    /// The start of the data that our last segment with the option reported as a duplicate.
+    /// Start of the duplicate data that our last segment with the AccECN option reported.
     option_with_duplicate: Option<SeqNum>,
     octets: EcnOctets,
-    /// Number of times that the timer has retransmitted the SYN or SYN-ACK.
+    /// Number of times that the retransmission timer has sent the SYN or SYN-ACK again.
     syn_timeouts: u32,
 }
 
-/// The newly delivered packets and octets of an acknowledgment.
+/// The packets and octets that an acknowledgment newly delivers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NewlyAcked {
     /// Number of newly delivered packets.
     pub(crate) packets: u32,
-    /// Newly delivered octets.
+    /// Number of newly delivered octets.
     pub(crate) octets: u32,
-    /// The largest payload of a segment.
+    /// Maximum payload of a segment in octets.
     pub(crate) mss: u32,
-    /// Whether the counts are exact, because SACK is used or nothing is being recovered.
+    /// Whether the numbers are exact: SACK is used, or no recovery is in progress.
     pub(crate) is_exact: bool,
 }
 
@@ -106,28 +108,29 @@ impl AccurateEcn {
         }
     }
 
-    /// Returns whether both sides support accurate ECN.
+    /// Returns whether both endpoints support accurate ECN.
     pub(crate) fn is_negotiated(&self) -> bool {
         self.agreed
     }
 
-    /// Returns how many of our packets the peer has reported as marked.
+    /// Returns the number of our packets that the peer has reported as marked.
     pub(crate) fn reported_marks(&self) -> u32 {
         self.reported
     }
 
-    /// Returns the flags of our SYN that request accurate ECN; `None` if we do not offer it. RFC 9768 section
-    /// 3.1.1.
+    /// Returns the flags with which our SYN requests accurate ECN; `None` if we do not request it. RFC 9768
+    /// section 3.1.1.
     pub(crate) fn request_flags(&self) -> Option<Flags> {
         self.requested.then_some(ACE)
     }
 
-    /// Returns the codepoint for a SYN or SYN-ACK.
+    /// Returns the ECN codepoint for our SYN or SYN-ACK.
     pub(crate) fn codepoint_of_syn(&self) -> Ecn {
         if self.marks_syn { self.codepoint } else { Ecn::NotCapable }
     }
 
-    /// Negotiates from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 9768 sections 3.1.2, table 2, and 3.1.3.
+    /// Negotiates accurate ECN from the flags of the peer's SYN or SYN-ACK, which arrived with the codepoint
+    /// `ecn`. RFC 9768 sections 3.1.2, table 2, and 3.1.3.
     pub(crate) fn negotiate(&mut self, syn: Flags, ecn: Ecn) {
         let (answers, ace) = (syn.contains(Flags::ACK), ace(syn));
         let speaks =
@@ -142,13 +145,14 @@ impl AccurateEcn {
         }
     }
 
-    /// Handles a retransmitted SYN of the peer, which arrived with `ecn`. RFC 9768 section 3.1.4; `tcp_check_req`.
+    /// Handles a SYN that the peer retransmits, which arrived with the codepoint `ecn`. RFC 9768 section 3.1.4;
+    /// `tcp_check_req`.
     pub(crate) fn on_retransmitted_syn(&mut self, syn: Flags, ecn: Ecn) {
         self.handshake = ecn;
         self.is_broken |= ace(syn) == 0;
     }
 
-    /// Handles the client's ACK of the handshake, which reports the codepoint of our SYN-ACK on arrival. RFC
+    /// Handles the client's ACK of the handshake, which reports the codepoint with which our SYN-ACK arrived. RFC
     /// 9768 section 3.2.2.1; `tcp_accecn_third_ack`.
     pub(crate) fn on_handshake_acknowledged(&mut self, flags: Flags, is_data: bool) {
         match ace(flags) {
@@ -162,8 +166,8 @@ impl AccurateEcn {
         }
     }
 
-    /// Returns whether our SYN or SYN-ACK can have arrived as `ace` reports: a path changes a codepoint only
-    /// to CE. RFC 9768 section 3.2.2.3; `tcp_accecn_validate_syn_feedback`.
+    /// Returns whether our SYN or SYN-ACK can have arrived with the codepoint that `ace` reports: a correct path
+    /// changes a codepoint only to CE. RFC 9768 section 3.2.2.3; `tcp_accecn_validate_syn_feedback`.
     fn is_plausible(&mut self, ace: u32) -> bool {
         let (sent, arrived) = (self.codepoint_of_syn(), reflected(ace));
         let is_valid = arrived == sent || (arrived != Ecn::NotCapable && sent != Ecn::NotCapable);
@@ -171,52 +175,52 @@ impl AccurateEcn {
         is_valid
     }
 
-    /// Returns the flags of a SYN-ACK, which report the codepoint of the peer's SYN on arrival. RFC 9768
+    /// Returns the flags of a SYN-ACK, which report the codepoint with which the peer's SYN arrived. RFC 9768
     /// section 3.1.1, table 2.
     pub(crate) fn syn_ack_flags(&self, flags: Flags) -> Flags {
         with_ace(flags, reflection(self.handshake))
     }
 
-    /// Returns the flags of a SYN-ACK without any feedback.
+    /// Returns the flags of a SYN-ACK that reports nothing about the peer's SYN.
     pub(crate) fn plain_syn_ack_flags(&self, flags: Flags) -> Flags {
         flags.without(ACE)
     }
 
-    /// Returns whether a further copy of a SYN or SYN-ACK offers accurate ECN: only before the timer has
-    /// retransmitted it. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
+    /// Returns whether a further copy of a SYN or SYN-ACK offers accurate ECN: only until the retransmission timer
+    /// has sent one. RFC 9768 sections 3.1.4.1 and 3.1.4.2; `tcp_retransmit_skb`, `tcp_ecn_make_synack`.
     pub(crate) fn is_offered_in_retransmitted_syn(&self, flags: Flags) -> bool {
         let was_in_first = if flags.contains(Flags::ACK) { self.agreed } else { flags.contains(ACE) };
         was_in_first && self.syn_timeouts == 0
     }
 
-    /// Counts a SYN or SYN-ACK that the timer retransmits.
+    /// Counts a SYN or SYN-ACK that the retransmission timer sends again.
     pub(crate) fn on_syn_timeout(&mut self) {
         self.syn_timeouts += 1;
     }
 
-    /// Handles a SYN-ACK that was retransmitted.
+    /// Handles a SYN-ACK that the peer has retransmitted.
     pub(crate) fn on_retransmitted_syn_ack(&mut self, ecn: Ecn) {
         (self.handshake, self.reflects) = (ecn, true);
     }
 
-    /// Handles duplicate data that begin at `start`. If our last segment with the option already reported this
-    /// duplicate, the path probably drops segments with the option, and we stop sending it. RFC 9768 section 3.2.3.2.2;
-    /// `tcp_rcv_spurious_retrans`.
+    /// Handles duplicate data that begin at `start`. If our last segment with the AccECN option already reported
+    /// this duplicate, the path probably drops segments with this option, and we stop sending it. RFC 9768 section
+    /// 3.2.3.2.2; `tcp_rcv_spurious_retrans`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
         self.has_option &= self.option_with_duplicate != Some(start);
     }
 
-    /// Returns the codepoint of our packets.
+    /// Returns the ECN codepoint of our packets.
     pub(crate) fn codepoint(&self) -> Ecn {
         if self.is_broken { Ecn::NotCapable } else { self.codepoint }
     }
 
-    /// Returns how many octets the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    /// Returns the numbers of octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
     pub(crate) fn reported_octets(&self) -> [u32; 3] {
         self.octets.delivered()
     }
 
-    /// Returns flags and codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
+    /// Returns the flags and the ECN codepoint of a segment after the handshake. RFC 9768 section 3.2.2.
     pub(crate) fn on_send(&mut self, flags: Flags, is_data: bool) -> (Flags, Ecn) {
         let reflects = std::mem::take(&mut self.reflects) && !is_data;
         let value = if reflects {
@@ -228,8 +232,8 @@ impl AccurateEcn {
         (with_ace(flags, value), self.codepoint())
     }
 
-    /// Counts a received packet with `octets` of data; returns whether it must be acknowledged at once. RFC 9768 section 3.2.2.5.1;
-    /// `tcp_ecn_received_counters`.
+    /// Counts a received packet with `octets` of data; returns whether it must be acknowledged at once. RFC 9768
+    /// section 3.2.2.5.1; `tcp_ecn_received_counters`.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.octets.on_data(ecn, octets);
         let is_changed = std::mem::replace(&mut self.last_codepoint, ecn) != ecn;
@@ -244,7 +248,7 @@ impl AccurateEcn {
         self.pending_marks += 1;
     }
 
-    /// Handles the peer's option in its SYN-ACK or in the ACK of our SYN-ACK.
+    /// Handles the first AccECN option of the peer, in its SYN-ACK or in the ACK of our SYN-ACK.
     pub(crate) fn on_first_option(&mut self, option: Option<&EcnCounters>) {
         if let (true, Some(option)) = (self.agreed, option) {
             self.octets.on_first_option(option);
@@ -256,23 +260,23 @@ impl AccurateEcn {
         (self.agreed && self.has_option).then(|| Box::new(EcnOctets::first_option()))
     }
 
-    /// Returns how many counters fit into `space` octets of options together with `blocks` SACK blocks, and
-    /// how many of the blocks remain. `None` if the segment has no such option.
+    /// Returns how many counters of the AccECN option fit into `space` octets of options together with `blocks`
+    /// SACK blocks, and how many of the blocks remain. `None` if the segment has no AccECN option.
     pub(crate) fn counters_that_fit(&self, space: usize, blocks: usize) -> Option<(usize, usize)> {
         let is_due = self.agreed && self.has_option && self.octets.peer_sends_option();
         if is_due { self.octets.counters_that_fit(space, blocks) } else { None }
     }
 
-    /// Returns the AccECN option of a segment, with as many counters as fit; `duplicate` is the start of the
-    /// data that the segment reports by D-SACK.
+    /// Returns the AccECN option of a segment, with `fields` counters; `duplicate` is the start of the data that
+    /// the segment reports by D-SACK.
     pub(crate) fn option(&mut self, fields: usize, duplicate: Option<SeqNum>) -> Box<EcnCounters> {
         self.option_with_duplicate = duplicate;
         Box::new(self.octets.option(fields))
     }
 
     /// Returns how many of our packets a segment newly reports as marked. If the segment has delivered more
-    /// packets than the field can count, the octets in its option decide, or else the largest possible
-    /// number. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
+    /// packets than the ACE field can count, the octets in its AccECN option decide; without the option, the
+    /// largest possible number is assumed. RFC 9768 section 3.2.2.5.2; `__tcp_accecn_process`.
     pub(crate) fn newly_marked(
         &mut self,
         flags: Flags,
@@ -299,7 +303,7 @@ impl AccurateEcn {
         marked
     }
 
-    /// Returns the number of marks: `delta`, plus a multiple of eight if the field has wrapped.
+    /// Returns the number of newly marked packets: `delta`, plus a multiple of eight if the ACE field has wrapped.
     fn resolve_wraps(&self, delta: u32, delivered: NewlyAcked, marked_octets: Option<u32>) -> u32 {
         let NewlyAcked { packets, octets, mss, is_exact } = delivered;
         let max = packets - ((packets - delta) & ACE_MASK);
@@ -320,7 +324,7 @@ impl AccurateEcn {
     }
 }
 
-/// Returns the codepoint that the ACE field of a handshake segment reports. `tcp_accecn_extract_syn_ect`.
+/// Returns the ECN codepoint that the ACE field of a handshake segment reports. `tcp_accecn_extract_syn_ect`.
 const fn reflected(ace: u32) -> Ecn {
     match ace {
         0b010 => Ecn::NotCapable,
@@ -330,18 +334,18 @@ const fn reflected(ace: u32) -> Ecn {
     }
 }
 
-/// Returns the ACE field.
+/// Returns the ACE field in the flags of a segment.
 const fn ace(flags: Flags) -> u32 {
     ((flags.0 & ACE.0) >> 6) as u32
 }
 
-/// Returns the flags with another ACE field.
+/// Returns the flags with the ACE field set to `value`.
 const fn with_ace(flags: Flags, value: u32) -> Flags {
     Flags(flags.without(ACE).0 | (value as u16) << 6)
 }
 
-/// Returns the ACE field by which a handshake segment reports that the peer's segment arrived with this codepoint. RFC
-/// 9768 section 3.1.1, table 2.
+/// Returns the ACE field with which a handshake segment reports that the peer's segment arrived with this
+/// codepoint. RFC 9768 section 3.1.1, table 2.
 const fn reflection(ecn: Ecn) -> u32 {
     match ecn {
         Ecn::NotCapable => 0b010,

@@ -3,16 +3,16 @@
 use hol_base::{Duration, Time};
 use hol_wire::tcp::SeqNum;
 
-/// What an acknowledgment tells the sender.
+/// What a received acknowledgment means for the sender.
 #[derive(Debug, Default)]
 pub(crate) struct AckInfo {
-    /// SND.UNA before the acknowledgment.
+    /// SND.UNA before the acknowledgment was processed.
     pub(crate) prior_una: SeqNum,
-    /// Whether SND.UNA advanced.
+    /// Whether the acknowledgment has advanced SND.UNA.
     pub(crate) advanced: bool,
-    /// Whether the segment carried data, SYN or FIN.
+    /// Whether the received segment carried data, SYN or FIN.
     pub(crate) carried_data: bool,
-    /// Whether the segment changes the window.
+    /// Whether the segment changes the send window.
     pub(crate) window_updated: bool,
     /// Whether data or the SYN were newly acknowledged.
     pub(crate) data_acked: bool,
@@ -20,36 +20,38 @@ pub(crate) struct AckInfo {
     pub(crate) syn_acked: bool,
     /// Whether some of the newly acknowledged data had been retransmitted.
     pub(crate) resent_acked: bool,
-    /// Whether data were newly delivered that were sent before the phase of recovery began and never retransmitted.
+    /// Whether original data, sent before the current phase of recovery began and never retransmitted, were newly
+    /// delivered.
     pub(crate) original_arrived: bool,
-    /// Whether the segment echoes a congestion mark. RFC 3168 section 6.1.2.
+    /// Whether the segment echoes an ECN mark. RFC 3168 section 6.1.2.
     pub(crate) echoes: bool,
-    /// Number of packets newly reported as marked, if marks are counted. RFC 9768.
+    /// Number of packets newly reported as marked, with accurate ECN. RFC 9768.
     pub(crate) marked: u32,
     /// Whether segments were newly SACKed.
     pub(crate) data_sacked: bool,
-    /// Whether a retransmission was unnecessary (D-SACK).
+    /// Whether the segment reports by D-SACK that a retransmission was unnecessary.
     pub(crate) dsack: bool,
-    /// Whether the unnecessary retransmission was the loss probe.
+    /// Whether the unnecessary retransmission was the tail loss probe.
     pub(crate) dsack_of_probe: bool,
-    /// Whether a retransmission was found lost.
+    /// Whether a retransmission has been detected as lost.
     pub(crate) lost_retransmission: bool,
-    /// Whether the segment at SND.UNA had been SACKed before, so that the peer has discarded it.
+    /// Whether the segment at SND.UNA had been SACKed before, which means that the peer has discarded it
+    /// (reneging).
     pub(crate) reneged: bool,
-    /// Whether the retransmission timer restarts.
+    /// Whether to restart the retransmission timer.
     pub(crate) restarts_timer: bool,
-    /// Newly delivered data, in the unit of the congestion window.
+    /// Amount of newly delivered data, in the unit of the congestion window.
     pub(crate) delivered: u32,
-    /// Newly delivered octets of data.
+    /// Number of newly delivered octets of data.
     pub(crate) delivered_octets: u32,
     /// Number of newly acknowledged segments.
     pub(crate) acked_segments: u32,
-    /// Segments newly considered lost.
+    /// Number of segments newly considered lost.
     pub(crate) newly_lost: u32,
-    /// Data in flight before the acknowledgment, in the unit of the congestion window; 0 if the window's growth does
-    /// not depend on them.
+    /// Amount of data in flight before the acknowledgment, in the unit of the congestion window; 0 if the window's
+    /// growth does not depend on them.
     pub(crate) prior_in_flight: u32,
-    /// The latest round-trip sample.
+    /// The latest round-trip time sample; `None` if the acknowledgment gives none.
     pub(crate) rtt: Option<Duration>,
     /// When the oldest newly acknowledged segment was sent.
     pub(crate) first_acked: Option<Time>,
@@ -59,8 +61,8 @@ pub(crate) struct AckInfo {
 }
 
 impl AckInfo {
-    /// Returns whether this is a duplicate acknowledgment: the segment acknowledges no new data, has no new window, and
-    /// contains no data. RFC 5681 section 2.
+    /// Returns whether this is a duplicate acknowledgment: it acknowledges no new data, does not change the
+    /// window, and contains no data. RFC 5681 section 2.
     pub(crate) fn is_duplicate(&self) -> bool {
         !(self.carried_data || self.window_updated || self.acknowledges_data())
     }
@@ -69,8 +71,8 @@ impl AckInfo {
         self.data_acked || self.syn_acked
     }
 
-    /// Returns whether the acknowledgment covers only one segment, smaller than `mss` and sent once, up to `una`. Such
-    /// an acknowledgment may have been delayed.
+    /// Returns whether the acknowledgment covers only one segment that was sent once and is smaller than `mss`.
+    /// The peer may have delayed such an acknowledgment.
     pub(crate) fn may_be_delayed(&self, una: SeqNum, mss: u32) -> bool {
         let alone = self.acked_segments == 1 && self.data_acked && !self.data_sacked;
         alone && !self.resent_acked && una.distance_from(self.prior_una) < mss

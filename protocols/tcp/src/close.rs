@@ -32,8 +32,8 @@ impl Endpoint {
         self.end(Event::Failed { reason: Failure::Aborted });
     }
 
-    /// Handles the loss of an address of the host. If the system destroys the sockets on this address, the peer is not
-    /// informed, because no packet can be sent from the address.
+    /// Handles the loss of an address of the host. If the system destroys the sockets of this address, the
+    /// connection ends without a reset, because no packet can be sent from the address.
     pub(crate) fn on_address_removed(&mut self, address: Address) {
         let lives = !matches!(self.machine.state(), State::Closed | State::Listen | State::TimeWait);
         if self.config.address_loss_aborts && lives && self.local.0 == address {
@@ -41,14 +41,15 @@ impl Endpoint {
         }
     }
 
-    /// Closes after the handshake if the application requested that during the handshake.
+    /// Closes the connection now that it is established, if the application has requested that during the
+    /// handshake.
     pub(crate) fn close_if_requested(&mut self) {
         if self.queue.fin_is_queued() && self.machine.state() == State::Established {
             self.machine.on_fin_queued();
         }
     }
 
-    /// Handles an advance of SND.UNA: if it covers our FIN, the state changes.
+    /// Changes the state if the peer has acknowledged our FIN.
     pub(crate) fn on_fin_acknowledged(&mut self, now: Time) {
         if !self.queue.fin_is_sent() || self.board.len() > 0 {
             return;
@@ -91,7 +92,8 @@ impl Endpoint {
         self.reader.push_event(Event::Closed);
     }
 
-    /// Restarts 2 MSL if the peer retransmits its FIN, because our acknowledgment was lost. RFC 9293 section 3.10.7.4, eighth.
+    /// Restarts the timer of TIME-WAIT (2 MSL), because the peer retransmits its FIN: our acknowledgment was lost.
+    /// RFC 9293 section 3.10.7.4, eighth.
     pub(crate) fn on_fin_retransmitted(&mut self, now: Time, segment: &Segment) {
         if self.machine.state() == State::TimeWait && segment.flags.contains(Flags::FIN) {
             self.timers.start_time_wait(now, self.config.time_wait);

@@ -19,19 +19,19 @@ use crate::send_sequence::SendSequence;
 use crate::timers::TimerPurpose;
 use crate::{Config, Endpoint, State};
 
-/// The peer's segment size if it announces none. RFC 9293 section 3.7.1.
+/// The peer's segment size in octets if it announces none. RFC 9293 section 3.7.1.
 const DEFAULT_MSS: u16 = 536;
-/// The minimum segment size of a peer: options and a few octets of data. Linux: TCP_MIN_SND_MSS.
+/// Minimum segment size of a peer in octets, for options and a few octets of data. Linux: TCP_MIN_SND_MSS.
 const MIN_MSS: u16 = 48;
 
-/// The options that the SYNs have negotiated.
+/// The options that both endpoints have agreed on in their SYNs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NegotiatedOptions {
     mss: u32,
     sack: bool,
-    /// The time of our first SYN.
+    /// The time at which our first SYN was sent.
     first_syn: Time,
-    /// The number of retransmitted SYNs of the peer that were answered.
+    /// Number of answers to SYNs that the peer has retransmitted.
     answers_again: u32,
 }
 
@@ -41,7 +41,7 @@ impl NegotiatedOptions {
         Self { mss: config.mss.into(), sack: false, first_syn: Time::ZERO, answers_again: 0 }
     }
 
-    /// Returns the payload of a full-sized segment, in octets. RFC 9293 section 3.7.1.
+    /// Returns the payload length of a full-sized segment in octets. RFC 9293 section 3.7.1.
     pub(crate) fn mss(&self) -> u32 {
         self.mss
     }
@@ -51,14 +51,14 @@ impl NegotiatedOptions {
         self.first_syn
     }
 
-    /// Returns whether both sides support SACK. RFC 2018 section 2.
+    /// Returns whether both endpoints support SACK. RFC 2018 section 2.
     pub(crate) fn uses_sack(&self) -> bool {
         self.sack
     }
 }
 
 impl Endpoint {
-    /// Opens the connection actively by sending a SYN.
+    /// Sends a SYN to open the connection.
     pub(crate) fn open(&mut self, now: Time) {
         if self.machine.state() != State::Closed || self.remote.is_none() || self.snd.is_iss_set() {
             return;
@@ -68,12 +68,13 @@ impl Endpoint {
         self.send_syn(now, self.marks.syn_flags(Flags::SYN));
     }
 
-    /// Chooses a random initial sequence number. RFC 9293 section 3.4.1. Zero is reserved for "never opened".
+    /// Chooses a random initial sequence number. RFC 9293 section 3.4.1. Zero is not used: it means that the
+    /// connection was never opened.
     fn choose_sequence_number(&mut self) {
         self.snd.set_iss(SeqNum(self.rng.next_u32().max(1)));
     }
 
-    /// Sends the SYN, which is added to the retransmission queue.
+    /// Sends a SYN or SYN-ACK, and adds it to the retransmission queue.
     fn send_syn(&mut self, now: Time, flags: Flags) {
         let seq = self.snd.una();
         self.negotiated.first_syn = now;
@@ -84,7 +85,7 @@ impl Endpoint {
         self.timers.arm(now, TimerPurpose::Retransmission, self.rtt.rto());
     }
 
-    /// Returns the options that a SYN offers or a SYN-ACK accepts.
+    /// Returns the options of our SYN, or of our SYN-ACK, which accepts options of the peer.
     pub(crate) fn syn_options(&self, now: Time, flags: Flags) -> Options {
         let answer = flags.contains(Flags::ACK);
         let offers_scale = self.config.window_scale > 0 && (!answer || self.rcv.is_scaled());
@@ -100,7 +101,7 @@ impl Endpoint {
         }
     }
 
-    /// Negotiates the options from the peer's SYN.
+    /// Negotiates the options from the peer's SYN or SYN-ACK.
     fn negotiate(&mut self, ecn: Ecn, syn: &Segment) {
         let Options { mss, window_scale, sack_permitted, timestamps, accurate_ecn, sack: _, mptcp: _ } =
             &syn.options;
@@ -175,7 +176,7 @@ impl Endpoint {
         }
     }
 
-    /// Answers a retransmitted SYN of the peer, because our SYN-ACK was lost.
+    /// Answers a SYN that the peer has retransmitted, because our SYN-ACK was lost.
     pub(crate) fn answer_retransmitted_syn(&mut self, now: Time, again: Flags, ecn: Ecn) {
         let Some(syn) = self.board.front() else { return };
         self.marks.on_retransmitted_syn(again, ecn);
@@ -193,7 +194,8 @@ impl Endpoint {
         self.machine.state() == State::SynReceived && self.machine.is_passive()
     }
 
-    /// Returns to LISTEN after a failed handshake, without informing the application. RFC 9293 section 3.10.7.4, second and fourth.
+    /// Returns to LISTEN after a failed handshake, without telling the application. RFC 9293 section 3.10.7.4,
+    /// second and fourth.
     pub(crate) fn listen_again(&mut self) {
         self.machine.listen_again();
         self.remote = None;
@@ -238,16 +240,17 @@ impl Endpoint {
         self.reader.push_event(Event::Connected);
     }
 
-    /// Returns whether the SYN was lost in a congested network, so that the initial window is one segment (RFC 5681
-    /// section 3.1): it was sent more than twice, because RFC 6928 section 2 tolerates one loss, and the peer does not
-    /// echo the timestamp of the first one. Linux: tcp_init_transfer, tcp_try_undo_spurious_syn.
+    /// Returns whether the SYN was probably lost to congestion, so that the initial window is one segment (RFC
+    /// 5681 section 3.1). That is so if it was sent more than twice, because RFC 6928 section 2 tolerates one
+    /// loss, and if the peer does not echo the timestamp of the first SYN. Linux: tcp_init_transfer,
+    /// tcp_try_undo_spurious_syn.
     fn syn_was_lost(&self) -> bool {
         let timeouts = self.episode.timeouts.syn_timeouts();
         let again = timeouts + self.negotiated.answers_again;
         timeouts > 0 && again > 1 && !self.timestamps.echoes_time(self.negotiated.first_syn)
     }
 
-    /// Answers a segment that belongs to no connection with a reset.
+    /// Answers a segment that belongs to no connection with a reset, if an answer is permitted.
     pub(crate) fn reject(&mut self, source: Address, segment: &Segment) {
         let Some(reset) = reset_for(segment) else { return };
         let known = self.remote.replace((source, segment.source_port));
@@ -256,7 +259,8 @@ impl Endpoint {
     }
 }
 
-/// Returns the reset for a segment that belongs to no connection, as sent by a closed port. RFC 9293 section 3.10.7.1.
+/// Returns the reset with which a closed port answers a segment; `None` if it must not answer. RFC 9293 section
+/// 3.10.7.1.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.contains(Flags::RST) {
         return None;

@@ -7,82 +7,83 @@ use hol_wire::tcp::{Flags, Segment, SeqNum};
 use crate::sack_compression::AckCompression;
 use crate::{Config, Endpoint};
 
-/// The peer's segment size before full-sized segments have been seen. RFC 9293 section 3.7.1.
+/// Assumed size in octets of the peer's full-sized segments before any has arrived. RFC 9293 section 3.7.1.
 const DEFAULT_SEGMENT: u32 = 536;
-/// The minimum size of a segment that counts as full-sized.
+/// Minimum size in octets of a segment that counts as full-sized.
 const MIN_SEGMENT: u32 = 88;
 
-/// The state of delayed acknowledgments: the data to acknowledge, and the past behaviour of the connection.
+/// The state of delayed acknowledgments: what must be acknowledged, and how the connection has behaved so far.
 #[derive(Debug, Clone)]
 pub(crate) struct DelayedAckState {
     /// The minimum delay of an acknowledgment.
     min: Duration,
     /// The maximum delay of an acknowledgment.
     max: Duration,
-    /// The tick of the clock; all times are whole ticks. Linux: jiffies.
+    /// Length of a tick of the clock; all times are whole ticks. Linux: jiffies.
     tick: Duration,
     quick_segments: u32,
     interactive_after: u32,
-    /// Whether an acknowledgment is due.
+    /// Whether an acknowledgment has been scheduled, at once or delayed.
     scheduled: bool,
-    /// Whether the acknowledgment must be sent at once.
+    /// Whether the scheduled acknowledgment must be sent at once.
     at_once: bool,
-    /// Whether a segment with PSH is unread.
+    /// Whether a segment with PSH has arrived that the application has not read.
     pushed: bool,
-    /// Whether more than one segment with PSH is unread.
+    /// Whether more than one segment with PSH has arrived that the application has not read.
     pushed_twice: bool,
-    /// The number of segments still to be acknowledged at once.
+    /// Number of further segments to acknowledge at once (quick acknowledgments).
     quick: u32,
-    /// The delay, which adapts to the gaps between segments; `None` before the first.
+    /// The current delay, which adapts to the gaps between segments; `None` before the first segment.
     delay: Option<Duration>,
-    /// The number of replies sent soon after data arrived.
+    /// Number of replies that were sent soon after data arrived.
     replies: u32,
     last_received: Time,
-    /// The estimated size of the peer's full-sized segments.
+    /// Estimated size in octets of the peer's full-sized segments.
     segment_size: u32,
     last_size: u32,
     compression: AckCompression,
 }
 
-/// The properties of a segment's data that determine its acknowledgment; the data themselves may already have been delivered.
+/// The properties of a data segment that determine its acknowledgment, without the data, which may already have
+/// been delivered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentData {
-    /// Octets of data.
+    /// Number of octets of data.
     length: u32,
-    /// Octets of options.
+    /// Number of octets of options.
     options: u32,
-    /// Whether PSH is set.
+    /// Whether the segment has PSH set.
     pushed: bool,
-    /// Whether PSH or FIN is set.
+    /// Whether the segment has PSH or FIN set.
     ends: bool,
 }
 
 impl SegmentData {
-    /// Returns the properties of a segment.
+    /// Returns the properties of a received segment.
     pub(crate) fn of(segment: &Segment) -> Self {
         let (length, options) = (segment.payload.len() as u32, segment.options.length() as u32);
         let (pushed, fin) = (segment.flags.contains(Flags::PSH), segment.flags.contains(Flags::FIN));
         Self { length, options, pushed, ends: pushed || fin }
     }
 
-    /// Returns whether there are no data.
+    /// Returns whether the segment has no data.
     pub(crate) fn is_empty(self) -> bool {
         self.length == 0
     }
 
-    /// Returns the number of octets of data.
+    /// Returns the number of octets of data in the segment.
     pub(crate) fn octets(self) -> u32 {
         self.length
     }
 
-    /// Returns whether the data are longer than those of any earlier segment.
+    /// Returns whether the segment has more data than any earlier one.
     pub(crate) fn is_longer_than_known(self, acks: &DelayedAckState) -> bool {
         self.length > acks.segment_size
     }
 }
 
 impl DelayedAckState {
-    /// Creates the state before anything has been received.
+    /// Creates the state before any segment has arrived.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             min: config.delayed_ack_min,
@@ -118,7 +119,7 @@ impl DelayedAckState {
         self.quick > 0 && !self.is_interactive()
     }
 
-    /// Returns whether no data have arrived yet (at most a FIN), so that there is no estimate of the delay.
+    /// Returns whether no data have arrived yet (at most a FIN), so that the delay has not been estimated.
     fn is_new(&self) -> bool {
         self.delay.is_none()
     }
@@ -128,28 +129,28 @@ impl DelayedAckState {
         self.quick = self.quick.max(segments);
     }
 
-    /// Makes the next acknowledgment immediate, because the window has grown. Linux: tcp_grow_window.
+    /// Makes the receiver acknowledge at once, because the window has grown. Linux: tcp_grow_window.
     pub(crate) fn announce_window(&mut self) {
         self.quick |= 1;
     }
 
-    /// Ends quick acknowledgments, because the buffer is filling. Linux: __tcp_select_window.
+    /// Ends quick acknowledgments, because the receive buffer is filling. Linux: __tcp_select_window.
     pub(crate) fn slow_down(&mut self) {
         self.quick = 0;
     }
 
-    /// Schedules an acknowledgment, because a segment with data, SYN or FIN arrived.
+    /// Schedules an acknowledgment, because a segment with data, SYN or FIN has arrived.
     pub(crate) fn schedule(&mut self) {
         self.scheduled = true;
     }
 
-    /// Makes the scheduled acknowledgment immediate, if `soon`.
+    /// Makes the receiver send the scheduled acknowledgment at once if `soon` is true.
     pub(crate) fn make_immediate_if(&mut self, soon: bool) {
         self.at_once |= soon;
     }
 
-    /// Counts an out-of-order segment at RCV.NXT; returns whether it must be acknowledged at once, instead of
-    /// together with up to `max` others.
+    /// Counts an out-of-order segment that arrives while `nxt` (RCV.NXT) is missing. Returns whether it must be
+    /// acknowledged at once, instead of together with up to `max` others.
     pub(crate) fn on_segment_out_of_order(&mut self, nxt: SeqNum, max: u32) -> bool {
         self.compression.on_segment(nxt, max)
     }
@@ -159,13 +160,15 @@ impl DelayedAckState {
         self.segment_size
     }
 
-    /// Schedules quick acknowledgments, because a duplicate or data outside the window arrived.
+    /// Makes the receiver acknowledge the next segments at once, because a duplicate or data outside the window
+    /// arrived.
     pub(crate) fn on_anomaly(&mut self, window: u32) {
         self.go_quick(window, self.quick_segments);
         self.end_interaction();
     }
 
-    /// Handles data with an ECN mark: a sender with a small window waits for every acknowledgment.
+    /// Acknowledges data with an ECN mark at once, because a sender with a small window waits for every
+    /// acknowledgment.
     pub(crate) fn on_mark(&mut self, window: u32) {
         self.go_quick(window, self.quick_segments.min(2));
         self.end_interaction();
@@ -176,20 +179,20 @@ impl DelayedAckState {
         self.delay = Some(self.min);
     }
 
-    /// Rounds a time to whole ticks.
+    /// Rounds a time to whole clock ticks.
     fn round_to_ticks(&self, time: Duration) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         Duration::from_nanos(time.as_nanos() / tick * tick)
     }
 
-    /// Returns the time since data last arrived, in ticks.
+    /// Returns the time since data last arrived, in whole clock ticks.
     fn since_received(&self, now: Time) -> Duration {
         let tick = self.tick.as_nanos().max(1);
         self.tick.max(Duration::from_nanos(1))
             * (now.as_nanos() / tick - self.last_received.as_nanos() / tick)
     }
 
-    /// Adapts the delay to the time since the previous data, because in-order data have arrived.
+    /// Adapts the delay to the time between the in-order data that have arrived and the previous data.
     fn on_data(&mut self, now: Time, rto: Duration, window: u32) {
         self.scheduled = true;
         let gap = self.since_received(now);
@@ -209,8 +212,9 @@ impl DelayedAckState {
         }
     }
 
-    /// Estimates the size of the peer's full-sized segments, to recognise every second one. SACK blocks shorten the
-    /// data; `always` is the number of option octets in every segment. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's full-sized segments, so that every second one can be acknowledged. SACK
+    /// blocks shorten the data; `always` is the number of option octets in every segment. Linux:
+    /// tcp_measure_rcv_mss.
     pub(crate) fn measure(
         &mut self,
         SegmentData { length, options, pushed, ends }: SegmentData,
@@ -235,7 +239,7 @@ impl DelayedAckState {
         self.pushed = true;
     }
 
-    /// Records that an acknowledgment was sent, alone or with data.
+    /// Records that an acknowledgment was sent, alone or in a data segment.
     pub(crate) fn on_ack_sent(&mut self) {
         let owed = u32::from(self.scheduled);
         if self.quick > 0 {
@@ -248,14 +252,15 @@ impl DelayedAckState {
         self.compression.on_ack_sent();
     }
 
-    /// Records that data was sent. Data sent soon after data has arrived makes the connection interactive.
+    /// Records that data were sent. Data that are sent soon after data have arrived make the connection
+    /// interactive.
     pub(crate) fn on_data_sent(&mut self, now: Time) {
         if self.since_received(now) < self.delay.unwrap_or_default() {
             self.replies = self.replies.saturating_add(1);
         }
     }
 
-    /// Returns the delay: at most a round trip or the maximum.
+    /// Returns the current delay of acknowledgments, at most a round trip or the configured maximum.
     fn current_delay(&self, srtt: Option<Duration>, tick: Duration) -> Duration {
         let delay = self.delay.unwrap_or(self.min);
         if delay <= self.min {
@@ -265,12 +270,13 @@ impl DelayedAckState {
         delay.min(round_trip).min(self.max)
     }
 
-    /// Piggybacks acknowledgments on the remaining data, because the peer has closed.
+    /// Makes acknowledgments wait to be piggybacked on the remaining data, because the peer has closed.
     pub(crate) fn enter_pingpong_mode(&mut self) {
         self.replies = self.replies.max(self.interactive_after);
     }
 
-    /// Handles an expiry of the delay, whose estimate was wrong: the next delay is longer, or acknowledgments no longer wait for data.
+    /// Handles the expiry of the delay, which means that its estimate was wrong. The next delay is longer, or
+    /// acknowledgments no longer wait for data.
     fn on_delay_expired(&mut self, rto: Duration) {
         if self.is_interactive() && self.interactive_after > 0 {
             self.replies = 0;
@@ -283,7 +289,7 @@ impl DelayedAckState {
 }
 
 impl Endpoint {
-    /// Handles in-order data, whose packet uses `memory` octets of memory.
+    /// Handles in-order data in a packet that uses `memory` octets of memory.
     pub(crate) fn on_data_received(&mut self, now: Time, text: SegmentData, memory: u32) {
         if text.is_empty() {
             return self.acks.schedule();
@@ -293,7 +299,7 @@ impl Endpoint {
         self.account_data(now, text.octets(), memory);
     }
 
-    /// Sends or schedules the acknowledgment after a segment was processed.
+    /// Sends or schedules an acknowledgment after a segment has been processed.
     pub(crate) fn acknowledge(&mut self, now: Time) {
         if !self.acks.scheduled {
             return;
@@ -318,13 +324,13 @@ impl Endpoint {
         self.rcv.unacknowledged() > self.acks.segment_size
     }
 
-    /// Returns whether an acknowledgment now would advance the right edge of the window, which otherwise
-    /// waits for the application to read. Linux: __tcp_ack_snd_check.
+    /// Returns whether an acknowledgment sent now would advance the right edge of the window. If not, the
+    /// acknowledgment waits until the application has read. Linux: __tcp_ack_snd_check.
     fn has_window_for_more(&mut self) -> bool {
         self.buffer.is_read() || self.select_window() >= self.rcv.offered()
     }
 
-    /// Returns the window for which the receive buffer has room, in octets.
+    /// Returns the window to advertise, for which the receive buffer has room, in octets.
     pub(crate) fn select_window(&mut self) -> u32 {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size);
         let offer = self.buffer.offer(early, segment, self.rcv.scale(), self.rcv.offered());
@@ -334,8 +340,8 @@ impl Endpoint {
         offer.window
     }
 
-    /// Handles a read after which no data are left. Linux then acknowledges pushed data unless the connection
-    /// is interactive, and announces a window that has doubled: tcp_cleanup_rbuf.
+    /// Handles a read after which no data are left. As in Linux (tcp_cleanup_rbuf), data with PSH are then
+    /// acknowledged unless the connection is interactive, and a window that has doubled is announced.
     pub(crate) fn on_data_read(&mut self, now: Time) {
         self.on_application_poll();
         self.adjust_receive_buffer(now);
@@ -358,8 +364,8 @@ impl Endpoint {
         next > 0 && next >= 2 * window
     }
 
-    /// Handles the first read after a pause. Announces the window at once if it has doubled and is at least
-    /// as large as RFC 9293 section 3.8.6.2.2 requires.
+    /// Handles the first read after a pause: announces the window at once if it has doubled and is at least as
+    /// large as RFC 9293 section 3.8.6.2.2 requires.
     pub(crate) fn on_buffer_space_freed(&mut self, now: Time) {
         self.on_data_read(now);
         if self.buffer.is_counted() {

@@ -5,7 +5,7 @@ use crate::ack_info::AckInfo;
 use crate::recovery_phase::Phase;
 
 impl Endpoint {
-    /// Counts a duplicate acknowledgment: without SACK it shows that some segment has arrived.
+    /// Counts a duplicate acknowledgment. Without SACK it shows that a segment has arrived, but not which one.
     pub(crate) fn count_duplicate(&mut self, info: &mut AckInfo) {
         if self.negotiated.uses_sack() {
             return;
@@ -21,14 +21,16 @@ impl Endpoint {
         }
     }
 
-    /// Without SACK, subtracts the duplicates that a cumulative acknowledgment covers from their number.
+    /// Without SACK, subtracts the segments that a cumulative acknowledgment covers from the number of duplicate
+    /// acknowledgments.
     pub(crate) fn deduct_covered_duplicates(&mut self, prior: u32, info: &mut AckInfo) {
         let left = prior.saturating_sub(info.acked_segments.saturating_sub(1));
         info.delivered += info.acked_segments.saturating_sub(prior).max(1) * self.cwnd.quantum();
         self.board.set_duplicates(left, self.negotiated.mss());
     }
 
-    /// Marks the oldest segment as lost after the third duplicate acknowledgment or a partial one. RFC 6582 section 3.2.
+    /// Marks the oldest segment as lost after the third duplicate acknowledgment, or after a partial
+    /// acknowledgment. RFC 6582 section 3.2.
     pub(crate) fn find_losses_by_duplicates(&mut self, advanced: bool) {
         let enough = self.board.sacked().segments >= self.episode.reordering.dupthresh();
         let partial = self.episode.phase() == Phase::Recovery && advanced;
@@ -37,10 +39,10 @@ impl Endpoint {
         }
     }
 
-    /// Marks segments as lost that lie at least DupThresh segments below the highest SACKed one; during recovery, only
-    /// those sent before it began. In fast recovery, also marks each retransmission that was sent before the highest
-    /// SACKed segment was first sent. Linux 2.6.16: net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost,
-    /// tcp_sacktag_write_queue (event C).
+    /// Marks segments as lost that lie at least DupThresh segments below the highest SACKed one. During recovery,
+    /// marks only segments that were sent before the recovery began. In fast recovery, also marks each
+    /// retransmission that was sent before the highest SACKed segment was first sent. Linux 2.6.16:
+    /// net/ipv4/tcp_input.c tcp_update_scoreboard, tcp_mark_head_lost, tcp_sacktag_write_queue (event C).
     pub(crate) fn find_losses_by_distance(&mut self) {
         let Some(highest) = (0..self.board.len()).rev().find(|index| self.board.get(*index).sacked) else {
             return;

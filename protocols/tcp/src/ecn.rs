@@ -17,25 +17,25 @@ const ECN_SETUP: Flags = Flags(Flags::ECE.0 | Flags::CWR.0);
 /// The ECN state of a connection.
 #[derive(Debug)]
 pub(crate) struct EcnState {
-    /// Whether we offer ECN.
+    /// Whether we offer ECN in our SYN.
     offered: bool,
-    /// Whether we accept ECN.
+    /// Whether we accept ECN if the peer offers it.
     if_offered: bool,
-    /// Whether every packet may be marked and each mark is echoed, as in DCTCP.
+    /// Whether all packets are ECN-capable and each mark is echoed, as in DCTCP.
     precise: bool,
-    /// Whether both sides support ECN.
+    /// Whether both endpoints support ECN.
     negotiated: bool,
-    /// Whether a SYN without the offer disables ECN.
+    /// Whether a SYN that does not offer ECN disables it.
     plain_syn_disables: bool,
-    /// Whether a SYN without the offer was sent or received.
+    /// Whether a SYN that does not offer ECN was sent or received.
     plain_syn: bool,
     /// Whether an ECN-capable packet has arrived.
     seen: bool,
-    /// Whether a mark must be echoed to the peer.
+    /// Whether the receiver must echo a mark to the peer.
     echoing: bool,
-    /// Whether the next data must report the reduction of the window to the peer (CWR).
+    /// Whether the next data segment must tell the peer that the window was reduced (CWR).
     reduced: bool,
-    /// Marks that are counted instead of echoed.
+    /// The state of accurate ECN, in which marks are counted instead of echoed.
     accurate: AccurateEcn,
 }
 
@@ -60,17 +60,17 @@ impl EcnState {
         }
     }
 
-    /// Returns whether both sides support ECN.
+    /// Returns whether both endpoints support ECN.
     pub(crate) fn is_negotiated(&self) -> bool {
         self.negotiated || self.accurate.is_negotiated()
     }
 
-    /// Returns whether marks are counted instead of echoed. RFC 9768.
+    /// Returns whether accurate ECN is in use, in which marks are counted instead of echoed. RFC 9768.
     pub(crate) fn counts_marks(&self) -> bool {
         self.accurate.is_negotiated()
     }
 
-    /// Returns the flags of a SYN or a SYN-ACK. RFC 3168 section 6.1.1.
+    /// Returns the ECN flags of our SYN or SYN-ACK. RFC 3168 section 6.1.1.
     pub(crate) fn syn_flags(&self, syn: Flags) -> Flags {
         match syn.contains(Flags::ACK) {
             true if self.accurate.is_negotiated() => self.accurate.syn_ack_flags(syn),
@@ -83,7 +83,8 @@ impl EcnState {
         }
     }
 
-    /// Returns the flags of a retransmitted SYN, after a timeout or because the peer has retransmitted its own.
+    /// Returns the ECN flags of a retransmitted SYN or SYN-ACK, after a timeout or because the peer has
+    /// retransmitted its own.
     pub(crate) fn retransmitted_syn_flags(&mut self, flags: Flags, timed_out: bool) -> Flags {
         if !flags.contains(Flags::SYN) {
             return flags;
@@ -98,7 +99,8 @@ impl EcnState {
         self.in_plain_syn(flags)
     }
 
-    /// Returns the flags of a SYN without ECN, because the offer may have caused the loss. RFC 3168 section 6.1.1.1.
+    /// Returns the flags of a retransmitted SYN without ECN, because the offer of ECN may have caused the loss.
+    /// RFC 3168 section 6.1.1.1.
     fn in_plain_syn(&mut self, flags: Flags) -> Flags {
         if self.accurate.is_negotiated() {
             return self.accurate.plain_syn_ack_flags(flags);
@@ -109,7 +111,7 @@ impl EcnState {
         if offers || refuses { flags.without(ECN_SETUP | Flags::AE) } else { flags }
     }
 
-    /// Handles a retransmitted SYN of the peer, which may not offer ECN any more.
+    /// Handles a SYN that the peer has retransmitted. It may no longer offer ECN.
     pub(crate) fn on_retransmitted_syn(&mut self, syn: Flags, ecn: Ecn) {
         if self.accurate.is_negotiated() {
             return self.accurate.on_retransmitted_syn(syn, ecn);
@@ -118,7 +120,8 @@ impl EcnState {
         self.negotiated &= !(self.plain_syn && self.plain_syn_disables);
     }
 
-    /// Negotiates ECN from the peer's SYN or SYN-ACK, which arrived with `ecn`. RFC 3168 section 6.1.1.
+    /// Negotiates ECN from the peer's SYN or SYN-ACK, which arrived with the codepoint `ecn`. RFC 3168 section
+    /// 6.1.1.
     pub(crate) fn negotiate(&mut self, syn: Flags, ecn: Ecn) {
         self.accurate.negotiate(syn, ecn);
         if self.accurate.is_negotiated() {
@@ -130,7 +133,8 @@ impl EcnState {
         self.negotiated = accepts && speaks && !(self.plain_syn && self.plain_syn_disables);
     }
 
-    /// Handles a retransmitted SYN-ACK; the answer reflects its codepoint. Linux: `tcp_send_challenge_ack`.
+    /// Handles a SYN-ACK that the peer has retransmitted. The answer reports its ECN codepoint. Linux:
+    /// `tcp_send_challenge_ack`.
     pub(crate) fn on_retransmitted_syn_ack(&mut self, segment: &Segment, ecn: Ecn) {
         if self.accurate.is_negotiated() {
             self.accurate.on_retransmitted_syn_ack(ecn);
@@ -138,22 +142,22 @@ impl EcnState {
         }
     }
 
-    /// Handles duplicate data that begin at `start`.
+    /// Tells accurate ECN that duplicate data arrived that begin at `start`.
     pub(crate) fn on_duplicate(&mut self, start: SeqNum) {
         self.accurate.on_duplicate(start);
     }
 
-    /// Returns how many octets the peer has reported as delivered with ECT(1), ECT(0) and CE.
+    /// Returns the numbers of octets that the peer has reported as delivered with ECT(1), ECT(0) and CE.
     pub(crate) fn reported_octets(&self) -> [u32; 3] {
         self.accurate.reported_octets()
     }
 
-    /// Returns how many of our packets the peer has reported as marked, if marks are counted.
+    /// Returns the number of our packets that the peer has reported as marked; 0 without accurate ECN.
     pub(crate) fn reported_marks(&self) -> u32 {
         self.accurate.reported_marks()
     }
 
-    /// Returns the state of accurate feedback.
+    /// Returns the state of accurate ECN.
     pub(crate) fn accurate(&mut self) -> &mut AccurateEcn {
         &mut self.accurate
     }
@@ -169,24 +173,25 @@ impl EcnState {
         self.accurate.counters_that_fit(space, blocks)
     }
 
-    /// Handles a received segment's codepoint if marks are counted; returns whether the segment must be acknowledged at once.
+    /// With accurate ECN, counts a received segment by its codepoint; returns whether the segment must be
+    /// acknowledged at once.
     pub(crate) fn on_packet(&mut self, ecn: Ecn, octets: u32) -> bool {
         self.accurate.is_negotiated() && self.accurate.on_packet(ecn, octets)
     }
 
-    /// Records a reduction of the window, which the next new data report by CWR. RFC 3168 section 6.1.2.
+    /// Records a reduction of the window, which the next new data report with CWR. RFC 3168 section 6.1.2.
     pub(crate) fn on_reduction(&mut self) {
         self.reduced = self.negotiated;
     }
 
-    /// Cancels the report of a reduction that was undone.
+    /// Cancels the report (CWR) of a reduction that was undone.
     pub(crate) fn forget_reduction(&mut self) {
         self.reduced = false;
     }
 
-    /// Returns the flags and the ECN codepoint of a segment. With RFC 3168 only `new` data are ECN-capable: not
-    /// retransmissions (section 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4). A closed connection
-    /// (`is_connected` is false) counts no marks (Linux: `tcp_v4_timewait_ack`).
+    /// Returns the flags and the ECN codepoint of a segment. With RFC 3168, only segments with `new` data are
+    /// ECN-capable: not retransmissions (section 6.1.5), window probes (6.1.6) or pure acknowledgments (6.1.4). A
+    /// closed connection (`is_connected` is false) counts no marks (Linux: `tcp_v4_timewait_ack`).
     pub(crate) fn on_send(&mut self, flags: Flags, new: bool, is_connected: bool) -> (Flags, Ecn) {
         if flags.contains(Flags::SYN) {
             return (flags, self.codepoint_of_syn(flags));
@@ -206,7 +211,7 @@ impl EcnState {
         (flags, if new || self.precise { Ecn::Capable } else { Ecn::NotCapable })
     }
 
-    /// Returns the codepoint of a SYN or SYN-ACK; only those that offer or accept ECN may have one.
+    /// Returns the ECN codepoint of a SYN or SYN-ACK; only one that offers or accepts ECN may be ECN-capable.
     fn codepoint_of_syn(&self, flags: Flags) -> Ecn {
         if self.accurate.is_negotiated() || flags.contains(Flags::AE) {
             return self.accurate.codepoint_of_syn();
@@ -214,12 +219,13 @@ impl EcnState {
         if self.precise && flags.contains(Flags::ECE) { Ecn::Capable } else { Ecn::NotCapable }
     }
 
-    /// Returns whether a segment echoes a mark of one of our packets. RFC 3168 section 6.1.2.
+    /// Returns whether a segment echoes an ECN mark of one of our packets. RFC 3168 section 6.1.2.
     pub(crate) fn is_mark_echo(&self, segment: &Segment) -> bool {
         self.negotiated && segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::SYN)
     }
 
-    /// Stops echoing if `flags` report a reduction of the peer's window; returns whether they do. RFC 3168 section 6.1.3.
+    /// Stops echoing marks if `flags` report that the peer has reduced its window (CWR); returns whether they do.
+    /// RFC 3168 section 6.1.3.
     pub(crate) fn on_reduction_report(&mut self, flags: Flags) -> bool {
         let reduced = self.negotiated && flags.contains(Flags::CWR);
         if reduced && !self.precise {
@@ -228,7 +234,7 @@ impl EcnState {
         reduced
     }
 
-    /// Handles the codepoint of received data; returns whether they must be acknowledged soon.
+    /// Handles the ECN codepoint of received data; returns whether they must be acknowledged soon.
     fn on_data(&mut self, ecn: Ecn) -> bool {
         if self.echoes_each_change() {
             self.echoing = ecn == Ecn::Congested;
@@ -242,22 +248,22 @@ impl EcnState {
         self.negotiated && (is_first || is_again)
     }
 
-    /// Returns whether data with `ecn` change the echo. RFC 8257 section 3.2.
+    /// Returns whether data with the codepoint `ecn` change the echo. RFC 8257 section 3.2.
     fn is_changed_by(&self, ecn: Ecn) -> bool {
         self.echoes_each_change() && self.echoing != (ecn == Ecn::Congested)
     }
 
-    /// Returns whether the receiver of DCTCP acknowledges at each change between marked and unmarked data. In Linux it also does
-    /// if marks are counted: `tcp_data_ecn_check` (net/ipv4/tcp_input.c).
+    /// Returns whether the receiver of DCTCP acknowledges at each change between marked and unmarked data. As in
+    /// Linux, it also does so with accurate ECN: `tcp_data_ecn_check` (net/ipv4/tcp_input.c).
     fn echoes_each_change(&self) -> bool {
         self.precise && self.is_negotiated()
     }
 }
 
 impl Endpoint {
-    /// If the data that arrive now change the echo, first sends the delayed acknowledgment of the data below `nxt`. RFC
-    /// 8257 section 3.2, figure 1. Its window already includes the data that change the echo. Linux:
-    /// `dctcp_ece_ack_update`.
+    /// If the data that arrive now change the echo, first sends the delayed acknowledgment of the data below
+    /// `nxt`. RFC 8257 section 3.2, figure 1. As in Linux (`dctcp_ece_ack_update`), the window in that
+    /// acknowledgment already takes the new data into account.
     pub(crate) fn acknowledge_before_marks(&mut self, now: Time, ecn: Ecn, nxt: SeqNum) {
         if self.marks.is_changed_by(ecn) {
             if self.timers.is_ack_delayed() {
@@ -267,14 +273,15 @@ impl Endpoint {
         }
     }
 
-    /// Handles the codepoint of received data.
+    /// Handles the ECN codepoint of received data.
     pub(crate) fn on_data_ecn(&mut self, ecn: Ecn) {
         if self.marks.on_data(ecn) {
             self.acks.on_mark(self.rcv.offered());
         }
     }
 
-    /// Reduces the window once per round trip, without retransmissions. RFC 3168 section 6.1.2.
+    /// Reduces the congestion window after an echoed mark, at most once per round trip, without retransmissions.
+    /// RFC 3168 section 6.1.2.
     pub(crate) fn reduce_by_echo(&mut self) {
         if self.episode.phase() < Phase::Reduced {
             self.episode.undo.forget();
@@ -285,8 +292,8 @@ impl Endpoint {
         self.episode.undo.forget_window();
     }
 
-    /// Extracts the number of marked packets from an acknowledgment, if marks are counted; acknowledgments of
-    /// the handshake have no such number. RFC 9768 section 3.2.2.
+    /// With accurate ECN, reads the number of newly marked packets from an acknowledgment. Acknowledgments of the
+    /// handshake contain no such number. RFC 9768 section 3.2.2.
     pub(crate) fn take_marks(&mut self, segment: &Segment, info: &mut AckInfo) {
         let progresses = info.advanced || info.delivered > 0 || self.timestamps.has_advanced();
         if !self.marks.counts_marks() || !progresses || info.syn_acked {
@@ -304,7 +311,7 @@ impl Endpoint {
         info.echoes |= info.marked > 0;
     }
 
-    /// Counts the marked fraction of delivered data for DCTCP. RFC 8257 section 3.3.
+    /// Counts delivered data, and the marked part of them, for DCTCP. RFC 8257 section 3.3.
     pub(crate) fn count_marks(&mut self, info: &AckInfo) {
         let marked = match info.echoes {
             true if self.marks.counts_marks() => info.marked * self.cwnd.quantum(),

@@ -6,37 +6,38 @@ use hol_wire::Ecn;
 use hol_wire::tcp::EcnCounters;
 use smallvec::SmallVec;
 
-/// First values of the counters of ECT(1), ECT(0) and CE. RFC 9768 section 3.2.1.
+/// Initial values of the octet counters of ECT(1), ECT(0) and CE. RFC 9768 section 3.2.1.
 const INITIAL_COUNTERS: [u32; 3] = [1, 1, 0];
-/// Counters have 24 bits.
+/// Mask of the 24 bits of an octet counter.
 const COUNTER_MASK: u32 = 0xff_ffff;
-/// Number of counters.
+/// Number of octet counters in an AccECN option.
 const COUNTERS: usize = 3;
 
-/// The kinds of options that the peer has sent so far. `TCP_ACCECN_OPT_*_SEEN`.
+/// The kinds of AccECN options that the peer has sent so far. `TCP_ACCECN_OPT_*_SEEN`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum PeerOption {
     None,
     Empty,
     Counters,
-    /// The path has zeroed a counter.
+    /// The peer's option contained a counter that the path has set to zero.
     Zeroed,
 }
 
-/// The counters of both directions, by codepoint: ECT(1), ECT(0), CE.
+/// The octet counters of both directions, each for ECT(1), ECT(0) and CE.
 #[derive(Debug)]
 pub(crate) struct EcnOctets {
     received_octets: [u32; COUNTERS],
     delivered: [u32; COUNTERS],
     peer_option: PeerOption,
-    /// Minimum number of fields with which the next option reports all data received since the last one. `accecn_minlen`.
+    /// Minimum number of counters with which the next AccECN option reports all data received since the last one.
+    /// `accecn_minlen`.
     min_fields: usize,
-    /// The only counter that grows, if it is known. `est_ecnfield`.
+    /// Index of the only counter that currently grows; `None` if it is not known. `est_ecnfield`.
     growing: Option<usize>,
 }
 
 impl EcnOctets {
-    /// Creates counters without any octets.
+    /// Creates the counters with their initial values.
     pub(crate) const fn new() -> Self {
         Self {
             received_octets: [0; COUNTERS],
@@ -47,7 +48,7 @@ impl EcnOctets {
         }
     }
 
-    /// Returns whether the peer sends the AccECN option. If so, we send it, too.
+    /// Returns whether the peer sends the AccECN option. If it does, we send it, too.
     pub(crate) fn peer_sends_option(&self) -> bool {
         self.peer_option != PeerOption::None
     }
@@ -57,12 +58,12 @@ impl EcnOctets {
         self.delivered[2]
     }
 
-    /// Returns how many octets the peer has reported for each codepoint: ECT(1), ECT(0), CE.
+    /// Returns the numbers of octets that the peer has reported for each codepoint: ECT(1), ECT(0), CE.
     pub(crate) const fn delivered(&self) -> [u32; COUNTERS] {
         self.delivered
     }
 
-    /// Counts received data by their codepoint. Linux: tcp_ecn_received_counters.
+    /// Counts received octets by the ECN codepoint of their packet. Linux: tcp_ecn_received_counters.
     pub(crate) fn on_data(&mut self, ecn: Ecn, octets: u32) {
         let Some(index) = index(ecn) else { return };
         self.received_octets[index] = self.received_octets[index].wrapping_add(octets);
@@ -70,7 +71,8 @@ impl EcnOctets {
         self.min_fields = self.min_fields.max([1, 3, 2][index]);
     }
 
-    /// Handles the first option of the peer, in its SYN-ACK or in the ACK of ours. `tcp_accecn_option_init`.
+    /// Handles the first AccECN option of the peer, in its SYN-ACK or in the ACK of our SYN-ACK.
+    /// `tcp_accecn_option_init`.
     pub(crate) fn on_first_option(&mut self, option: &EcnCounters) {
         if self.peer_option >= PeerOption::Counters {
             return;
@@ -82,8 +84,8 @@ impl EcnOctets {
         };
     }
 
-    /// Handles the option of an acknowledgment that has delivered `octets`; returns whether the counters are
-    /// reliable. `tcp_accecn_process_option`.
+    /// Handles the AccECN option of an acknowledgment that has delivered `octets`; returns whether the counters
+    /// are reliable. `tcp_accecn_process_option`.
     pub(crate) fn on_acknowledgment(&mut self, option: Option<&EcnCounters>, octets: u32) -> bool {
         if self.peer_option == PeerOption::Zeroed {
             return false;
@@ -97,7 +99,7 @@ impl EcnOctets {
         let known = self.growing;
         let (mut is_reliable, mut is_ambiguous, mut changed) = (known.is_some(), false, None);
         for (ecn, value) in option.codepoints().into_iter().zip(&option.values) {
-            let index = index(ecn).expect("a codepoint of the option");
+            let index = index(ecn).expect("the option counts only ECN codepoints");
             let count = &mut self.delivered[index];
             let delta = signed(value.wrapping_sub(INITIAL_COUNTERS[index]).wrapping_sub(*count));
             *count = count.wrapping_add_signed(delta);
@@ -114,8 +116,8 @@ impl EcnOctets {
         is_reliable
     }
 
-    /// Returns how many counters fit into `space` octets together with `blocks` SACK blocks, and how many of
-    /// the blocks remain. `None` if the counters that must be sent do not fit. Linux:
+    /// Returns how many counters of the AccECN option fit into `space` octets together with `blocks` SACK blocks,
+    /// and how many of the blocks remain. `None` if the counters that must be sent do not fit. Linux:
     /// `tcp_options_fit_accecn`.
     pub(crate) fn counters_that_fit(&self, mut space: usize, mut blocks: usize) -> Option<(usize, usize)> {
         let mut fields = COUNTERS;
@@ -135,13 +137,13 @@ impl EcnOctets {
         }
     }
 
-    /// Returns an option with this many counters.
+    /// Returns an AccECN option with `fields` counters.
     pub(crate) fn option(&mut self, fields: usize) -> EcnCounters {
         self.min_fields = 0;
         Self::counters(self.received_octets, fields)
     }
 
-    /// Returns the AccECN option of a SYN-ACK. RFC 9768 section 3.2.3.2.1.
+    /// Returns the AccECN option of our first SYN-ACK. RFC 9768 section 3.2.3.2.1.
     pub(crate) fn first_option() -> EcnCounters {
         Self::counters([0; COUNTERS], COUNTERS)
     }
@@ -153,7 +155,7 @@ impl EcnOctets {
     }
 }
 
-/// Returns the index of a codepoint's counter; `None` for Not-ECT, which is not counted.
+/// Returns the index of the counter of an ECN codepoint; `None` for Not-ECT, which is not counted.
 const fn index(ecn: Ecn) -> Option<usize> {
     match ecn {
         Ecn::NotCapable => None,
@@ -163,7 +165,7 @@ const fn index(ecn: Ecn) -> Option<usize> {
     }
 }
 
-/// Extends a signed 24-bit difference to 32 bits.
+/// Extends a signed 24-bit number to 32 bits.
 const fn signed(difference: u32) -> i32 {
     ((difference << 8) as i32) >> 8
 }

@@ -34,7 +34,7 @@ use crate::{Config, CongestionUnit, State};
 /// One end of a TCP connection.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// The configuration, shared by all connections of a flow so that it stays in the processor's cache.
+    /// The configuration. All connections of a flow share it, so that it stays in the processor's cache.
     pub(crate) config: Arc<Config>,
     pub(crate) local: (Address, u16),
     pub(crate) remote: Option<(Address, u16)>,
@@ -43,9 +43,9 @@ pub struct Endpoint {
     pub(crate) negotiated: NegotiatedOptions,
     pub(crate) marks: EcnState,
     pub(crate) queue: SendQueue,
-    /// The memory that packets use in the buffers.
+    /// How much memory packets use in the buffers.
     pub(crate) memory: PacketMemory,
-    /// The limit of the send buffer. Linux: sk_sndbuf.
+    /// Current limit of the send buffer. Linux: sk_sndbuf.
     send_buffer: u64,
     pub(crate) small: NagleState,
     pub(crate) snd: SendSequence,
@@ -53,7 +53,7 @@ pub struct Endpoint {
     pub(crate) reassembly: Reassembly,
     pub(crate) buffer: ReceiveBuffer,
     pub(crate) sizing: RightSizing,
-    /// When a segment without data was last answered because it was unacceptable.
+    /// When an unacceptable segment without data was last answered.
     pub(crate) last_challenge: Option<Time>,
     pub(crate) acks: DelayedAckState,
     pub(crate) board: Scoreboard,
@@ -67,27 +67,28 @@ pub struct Endpoint {
     pub(crate) clock_reading: Time,
     pub(crate) timers: Timers,
     pub(crate) keepalive: KeepAlive,
-    /// Packets to be polled, in order.
+    /// Packets that the next calls of `poll` return, in order.
     pub(crate) packets: VecDeque<Packet>,
     /// Events that wait for the application.
     pub(crate) reader: ReceivingApplication,
-    /// Whether `can_send` has returned false since the last `Writable`.
+    /// Whether `can_send` has returned false since the last event `Writable`.
     blocked: Cell<bool>,
-    /// Whether less than a third of the send buffer was free when the application polled the socket. Linux: SOCK_NOSPACE.
+    /// Whether less than a third of the send buffer was free when the application last polled the socket. Linux:
+    /// SOCK_NOSPACE.
     is_send_buffer_short: bool,
-    /// When the application last received data, if it has not polled the socket since.
+    /// When the application last received data; `None` if it has polled the socket since.
     turn_start: Option<Time>,
-    /// Whether new data wait until the network layer has sent what it holds.
+    /// Whether new data wait until the network layer has sent the packets in its queue.
     pub(crate) is_throttled: bool,
-    /// Whether `accepts` has accepted only a part of a write.
+    /// Whether `accepts` has accepted only a part of a write of the application.
     partial: Cell<bool>,
-    /// Whether the next write continues the part written last.
+    /// Whether the next write continues a part that was written before.
     pub(crate) continues_write: bool,
     pub(crate) statistics: Statistics,
 }
 
 impl Endpoint {
-    /// Creates an endpoint that opens the connection when it receives `Connect`.
+    /// Creates a client endpoint, which opens the connection when it receives `Connect`.
     pub fn connect(
         config: impl Into<Arc<Config>>,
         local: (Address, u16),
@@ -151,7 +152,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the connection is over and the endpoint may be dropped.
+    /// Returns whether the connection has ended and the endpoint may be dropped.
     pub fn is_closed(&self) -> bool {
         self.machine.state() == State::Closed && self.snd.is_iss_set() && self.reader.is_empty()
     }
@@ -161,17 +162,17 @@ impl Endpoint {
         self.machine.state()
     }
 
-    /// Returns the RFC's name of the connection's state.
+    /// Returns the name of the connection's state in RFC 9293.
     pub fn state_name(&self) -> &'static str {
         self.machine.state().name()
     }
 
-    /// Returns the congestion window in the configured unit.
+    /// Returns the congestion window in the configured unit (segments or octets).
     pub fn cwnd(&self) -> u32 {
         self.cwnd.cwnd()
     }
 
-    /// Returns the slow start threshold in the configured unit.
+    /// Returns the slow start threshold in the configured unit (segments or octets).
     pub fn ssthresh(&self) -> u32 {
         self.cwnd.ssthresh()
     }
@@ -181,7 +182,7 @@ impl Endpoint {
         self.rtt.srtt()
     }
 
-    /// Returns the retransmission timeout with its back-off.
+    /// Returns the retransmission timeout, including its back-off.
     pub fn rto(&self) -> Duration {
         self.rtt.rto()
     }
@@ -191,12 +192,13 @@ impl Endpoint {
         self.remote
     }
 
-    /// Returns whether received data has not been read.
+    /// Returns whether received data wait that the application has not read.
     pub fn has_unread(&self) -> bool {
         self.reader.unread() > 0
     }
 
-    /// Uses `config` from now on, except for the options that the handshake has negotiated. Linux: do_tcp_setsockopt, sk_setsockopt.
+    /// Sets the configuration from now on, except for the options that the handshake has negotiated. Linux:
+    /// do_tcp_setsockopt, sk_setsockopt.
     pub fn set_config(&mut self, config: impl Into<Arc<Config>>) {
         let config = config.into();
         if config.send_buffer != self.config.send_buffer {
@@ -235,12 +237,13 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether the application may write in the present state.
+    /// Returns whether the state of the connection permits the application to write.
     fn may_write(&self) -> bool {
         self.machine.state().may_send() && self.queue.is_open()
     }
 
-    /// Returns how many octets the send buffer accepts now. Linux starts a block if there is any room, and fills it: tcp_sendmsg_locked.
+    /// Returns how many octets the send buffer accepts now. As in Linux (tcp_sendmsg_locked), a block may be
+    /// started if there is any room, and is then filled.
     fn writable(&self) -> usize {
         let space = self.send_space();
         if !self.uses_segmentation_offload() {
@@ -253,14 +256,14 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether there is room for a write; if not, `Writable` follows later.
+    /// Returns whether the send buffer has room for a write. If not, the event `Writable` follows later.
     pub(crate) fn has_room(&self) -> bool {
         let room = self.writable() > 0;
         self.blocked.set(!room);
         room
     }
 
-    /// Returns whether the next write is only the accepted part of the application's write, and resets this mark.
+    /// Returns whether the next write is only the accepted part of a write of the application. Resets this state.
     pub(crate) fn take_is_partial_write(&self) -> bool {
         self.partial.take()
     }
@@ -276,14 +279,14 @@ impl Endpoint {
         (self.send_buffer as usize).saturating_sub(self.send_memory())
     }
 
-    /// Grows the send buffer with the congestion window, if permitted. Linux: tcp_sndbuf_expand.
+    /// Enlarges the send buffer as the congestion window grows, if permitted. Linux: tcp_sndbuf_expand.
     pub(crate) fn grow_send_buffer(&mut self) {
         let max = self.config.send_buffer_max.0;
         self.send_buffer = self.send_buffer.max(self.send_buffer_for_window().min(max));
     }
 
-    /// Informs a blocked application when a third of the buffer is free again. First enlarges a buffer that
-    /// is too small for the congestion window. Linux: tcp_check_space.
+    /// Tells a blocked application when a third of the send buffer is free again. First enlarges a buffer that is
+    /// too small for the congestion window. Linux: tcp_check_space.
     pub(crate) fn check_space(&mut self) {
         if !(self.blocked.get() || self.is_send_buffer_short) {
             return;
@@ -299,33 +302,34 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a third of the send buffer is free. Linux: sk_stream_is_writeable.
+    /// Returns whether at least a third of the send buffer is free. Linux: sk_stream_is_writeable.
     fn is_writable(&self) -> bool {
         3 * self.send_space() >= self.send_buffer as usize
     }
 
-    /// Handles a poll of the socket by the application, which shows whether the send buffer is short of
-    /// space. Linux: tcp_poll.
+    /// Handles a poll of the socket by the application: records whether the send buffer is short of space. Linux:
+    /// tcp_poll.
     pub(crate) fn on_application_poll(&mut self) {
         self.is_send_buffer_short |= self.uses_segmentation_offload() && !self.is_writable();
     }
 
-    /// Handles the end of the application's turn: it has processed its data, and polls again before it sleeps. Linux:
-    /// fs/eventpoll.c ep_send_events puts a ready socket back on the list and polls it once more.
+    /// Handles the end of the application's turn. After it has processed its data, the application polls the
+    /// socket again before it sleeps. Linux: fs/eventpoll.c ep_send_events puts a ready socket back on the list
+    /// and polls it once more.
     pub(crate) fn end_turn(&mut self) {
         if self.turn_start.take().is_some() {
             self.on_application_poll();
         }
     }
 
-    /// Ends the turn if it began before `now`; a write at the same time still belongs to it.
+    /// Ends the application's turn if it began before `now`. A write at the same time still belongs to the turn.
     pub(crate) fn end_turn_before(&mut self, now: Time) {
         if self.turn_start.is_some_and(|began| began < now) {
             self.end_turn();
         }
     }
 
-    /// Ends the connection at once.
+    /// Ends the connection at once, and reports `event`.
     pub(crate) fn end(&mut self, event: Event) {
         self.machine.end();
         self.timers.stop();

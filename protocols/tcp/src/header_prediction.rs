@@ -5,12 +5,12 @@ use hol_wire::tcp::{Flags, Segment};
 
 use crate::{Endpoint, State};
 
-/// The unit in which memory is charged to a socket. Linux: sk_mem_pages.
+/// Size in octets of a page, the unit in which memory is charged to a socket. Linux: sk_mem_pages.
 const PAGE_OCTETS: usize = 4096;
 
 impl Endpoint {
-    /// Returns whether the segment has only the next data. Linux then does not check whether it may send,
-    /// unless it must charge another page for the data.
+    /// Returns whether the segment contains the next data in order and nothing else. Linux then does not check
+    /// whether it can send, unless it must charge another page for the data.
     pub(crate) fn is_only_data(&self, segment: &Segment) -> bool {
         !segment.payload.is_empty()
             && segment.ack == self.snd.una()
@@ -20,7 +20,7 @@ impl Endpoint {
     }
 
     /// Returns whether the segment is only an acknowledgment. Linux then does not check whether to send an
-    /// acknowledgment itself.
+    /// acknowledgment.
     pub(crate) fn is_pure_ack(&self, segment: &Segment) -> bool {
         segment.payload.is_empty()
             && segment.ack.at_or_after(self.snd.una())
@@ -28,7 +28,7 @@ impl Endpoint {
             && self.is_predicted(segment)
     }
 
-    /// Returns whether the header is as predicted. Linux: pred_flags.
+    /// Returns whether the header is the one that header prediction expects. Linux: pred_flags.
     fn is_predicted(&self, segment: &Segment) -> bool {
         segment.seq == self.rcv.nxt()
             && (segment.flags == Flags::ACK || segment.flags == Flags::ACK | Flags::PSH)
@@ -39,8 +39,8 @@ impl Endpoint {
             && self.snd.announces_current_window(segment.window)
     }
 
-    /// Returns the number of free octets of the charged pages. Linux: sk_forward_alloc, of which sk_mem_reclaim returns
-    /// whole pages.
+    /// Returns the number of free octets in the pages that are charged. Linux: sk_forward_alloc, of which
+    /// sk_mem_reclaim returns whole pages.
     fn charged_ahead(&self) -> usize {
         let used = self.send_memory() + self.buffer.unread() as usize;
         used.next_multiple_of(PAGE_OCTETS) - used

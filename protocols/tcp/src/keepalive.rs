@@ -8,12 +8,12 @@ use hol_wire::tcp::Flags;
 
 use crate::{Endpoint, State};
 
-/// The state of keepalive: the peer's last sign of life, and the unanswered probes.
+/// The state of keepalive: when the peer last sent a segment, and the unanswered probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct KeepAlive {
     /// When a segment of the peer last arrived.
     last_segment: Time,
-    /// Number of probes since the peer's last segment.
+    /// Number of probes sent since the peer's last segment.
     unanswered: u32,
 }
 
@@ -25,7 +25,7 @@ impl KeepAlive {
 }
 
 impl Endpoint {
-    /// Starts the timer, because the connection is open.
+    /// Starts the keepalive timer, because the connection is open.
     pub(crate) fn start_keepalive(&mut self, now: Time) {
         self.keepalive.on_segment(now);
         if !self.config.keepalive.is_zero() {
@@ -33,7 +33,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends a probe, or fails the connection, if the peer has been silent for long enough.
+    /// Sends a keepalive probe if the peer has been silent for long enough, or fails the connection after too many
+    /// of them.
     pub(crate) fn on_keepalive_timeout(&mut self, now: Time) {
         let idle = self.config.keepalive;
         if matches!(self.machine.state(), State::Closed | State::TimeWait) {
@@ -58,7 +59,8 @@ impl Endpoint {
         self.timers.arm_keepalive(now, self.config.keepalive_interval);
     }
 
-    /// Returns whether the connection fails: after the user timeout if there is one, otherwise after the maximum number of probes.
+    /// Returns whether the connection has failed: after the user timeout if there is one, otherwise after the
+    /// maximum number of probes.
     fn is_peer_gone(&self, silent: Duration) -> bool {
         let user_timeout = self.config.user_timeout;
         match user_timeout.is_zero() {

@@ -14,11 +14,12 @@ use crate::timeout::Timeouts;
 use crate::tlp::LossProbe;
 use crate::undo::Undo;
 
-/// The state of loss recovery: a phase, and the state of its algorithms.
+/// The state of loss recovery: its phase, and the state of its algorithms.
 #[derive(Debug, Clone)]
 pub(crate) struct LossRecovery {
     phase: Phase,
-    /// SND.NXT when the phase began; the phase ends when it is acknowledged. RFC 6582 section 3.2.
+    /// SND.NXT when the phase began. The acknowledgment of all data before it ends the phase. RFC
+    /// 6582 section 3.2.
     recover: SeqNum,
     pub(crate) timeouts: Timeouts,
     pub(crate) persist: Persist,
@@ -54,27 +55,29 @@ impl LossRecovery {
         self.phase
     }
 
-    /// Returns the sequence number whose acknowledgment ends the phase. RFC 6582 section 3.2.
+    /// Returns the sequence number up to which data must be acknowledged to end the phase. RFC 6582
+    /// section 3.2.
     pub(crate) fn recover(&self) -> SeqNum {
         self.recover
     }
 
-    /// Starts a phase that lasts until the data sent so far, up to `nxt`, are acknowledged.
+    /// Starts a phase of recovery. It lasts until the data sent so far, up to `nxt`, are
+    /// acknowledged.
     pub(crate) fn begin(&mut self, phase: Phase, nxt: SeqNum) {
         (self.phase, self.recover) = (phase, nxt);
     }
 
-    /// Changes the phase without changing its end.
+    /// Changes the phase, but not the sequence number that ends it.
     pub(crate) fn set_phase(&mut self, phase: Phase) {
         self.phase = phase;
     }
 
-    /// Makes the acknowledgment of the data sent so far, up to `nxt`, end the phase.
+    /// Sets the end of the phase: the acknowledgment of all data sent so far, up to `nxt`.
     pub(crate) fn end_phase_at(&mut self, nxt: SeqNum) {
         self.recover = nxt;
     }
 
-    /// Returns whether the phase is Open.
+    /// Returns whether the phase is Open, so that no loss is suspected.
     pub(crate) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }

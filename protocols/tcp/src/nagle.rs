@@ -8,22 +8,22 @@ use crate::send_sequence::SendSequence;
 /// The state of Nagle's algorithm.
 #[derive(Debug, Default)]
 pub(crate) struct NagleState {
-    /// The end of the last small segment.
+    /// The sequence number that follows the last small segment.
     last_end: SeqNum,
 }
 
 impl NagleState {
-    /// Creates the state of a connection that starts at `una`.
+    /// Creates the state of a connection whose SND.UNA is `una`.
     pub(crate) fn begin(una: SeqNum) -> Self {
         Self { last_end: una }
     }
 
-    /// Records that a small segment with this `end` was sent.
+    /// Records that a small segment was sent that ends before `end`.
     pub(crate) fn on_sent(&mut self, end: SeqNum) {
         self.last_end = end;
     }
 
-    /// Returns whether the next small segment must wait.
+    /// Returns whether the next small segment must wait for an acknowledgment.
     pub(crate) fn must_wait(&self, rule: Nagle, outstanding: bool, snd: &SendSequence) -> bool {
         match rule {
             Nagle::Off => false,

@@ -8,23 +8,23 @@ use crate::recovery_phase::Phase;
 use crate::send::{NextSegment, Push};
 use crate::{CongestionUnit, Endpoint};
 
-/// The largest block: 64 KiB minus the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
+/// Maximum length of a block in octets: 64 KiB minus the headers. Linux: sk_setup_caps, GSO_LEGACY_MAX_SIZE.
 const MAX_BLOCK: u32 = 65_343;
-/// The fraction of the window, as 1/n, that is worth sending at once. Linux: net.ipv4.tcp_tso_win_divisor.
+/// A block is sent at once if it has at least 1/WINDOW_DIVISOR of the window. Linux: net.ipv4.tcp_tso_win_divisor.
 const WINDOW_DIVISOR: u32 = 3;
-/// A block takes 1/1024 s at the current rate; this is the exponent of that power of two. Linux: sk_pacing_shift.
+/// A block contains the data of 2^-PACE_SHIFT s (1/1024 s) at the current rate. Linux: sk_pacing_shift.
 const PACE_SHIFT: u32 = 10;
-/// Unit of the round trip, 2⁹ µs: if the round trip is below one unit, a block may have the largest size; for each
-/// further unit this size is halved. Linux: net.ipv4.tcp_tso_rtt_log.
+/// Unit of round-trip times, as an exponent: 2⁹ µs. If the round-trip time is less than one unit, a block may have
+/// the maximum size; each further unit halves this size. Linux: net.ipv4.tcp_tso_rtt_log.
 const RTT_LOG: u32 = 9;
-/// The minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
+/// Minimum number of segments in a block. Linux: net.ipv4.tcp_min_tso_segs.
 const MIN_SEGMENTS: u32 = 2;
-/// The longest time that a block waits for an expected acknowledgment. Linux: tcp_tso_should_defer.
+/// Maximum time for which a block waits for an expected acknowledgment. Linux: tcp_tso_should_defer.
 const MAX_WAIT: Duration = Duration::from_millis(1);
 
 impl Endpoint {
-    /// Returns whether blocks of several segments are sent: only if the window counts packets. If it counts
-    /// octets, segments are sent one by one.
+    /// Returns whether blocks of several segments are sent. That is possible only if the congestion window counts
+    /// segments; otherwise they are sent one by one.
     pub(crate) fn uses_segmentation_offload(&self) -> bool {
         self.config.segmentation_offload && self.config.congestion_unit == CongestionUnit::Packets
     }
@@ -35,7 +35,7 @@ impl Endpoint {
         self.snd.bound_to_half_window(self.negotiated.mss()).saturating_sub(SACK_OPTION_OCTETS) as usize
     }
 
-    /// Returns the number of octets that one block holds; writes of the application fill it before the next block
+    /// Returns the maximum number of octets in a block. Writes of the application fill a block before the next one
     /// begins. Linux: tcp_xmit_size_goal.
     pub(crate) fn block_size(&self) -> usize {
         let segment = self.payload_limit().max(1);
@@ -43,17 +43,18 @@ impl Endpoint {
         (max / segment * segment).max(segment)
     }
 
-    /// Returns the number of octets sent in 1/1024 s, at the controller's rate if it has one.
+    /// Returns the number of octets sent in 1/1024 s, at the congestion controller's pacing rate if it has one.
     fn burst_octets(&self) -> u64 {
         self.cwnd.pacing().map_or(self.usage.rate(), |pacing| pacing.rate) >> PACE_SHIFT
     }
 
-    /// Returns whether some of the data marked as lost have not been retransmitted.
+    /// Returns whether data that are marked as lost wait for retransmission.
     pub(crate) fn has_unsent_lost_data(&self) -> bool {
         self.board.lost().segments > self.board.retrans_out().segments
     }
 
-    /// Updates the rate that the window allows until the next acknowledgment, in octets per second. Linux: tcp_update_pacing_rate.
+    /// Updates the rate that the congestion window allows until the next acknowledgment, in octets per second.
+    /// Linux: tcp_update_pacing_rate.
     pub(crate) fn update_rate(&mut self) {
         if !self.uses_segmentation_offload() {
             return;
@@ -65,8 +66,8 @@ impl Endpoint {
         self.usage.set_rate(octets * 10_000_000 / srtt.as_nanos().max(1));
     }
 
-    /// Returns the largest number of segments in a block. Linux: tcp_tso_autosize, unless the controller
-    /// sets it (`tso_segs`).
+    /// Returns the maximum number of segments in a block. Linux: tcp_tso_autosize, unless the congestion
+    /// controller sets it (`tso_segs`).
     pub(crate) fn max_segments(&self, segment: usize) -> u32 {
         let round_trip = self.rtt.min().map_or(u64::MAX, |min| min.as_nanos() / 1000) >> RTT_LOG;
         let more = if round_trip < u64::from(u32::BITS) { u64::from(MAX_BLOCK) >> round_trip } else { 0 };
@@ -78,14 +79,15 @@ impl Endpoint {
         ((octets / segment as u64) as u32).max(fewest)
     }
 
-    /// Returns how many segments the congestion window allows now, but at most half of the window, so that two blocks
-    /// are in flight. Linux: tcp_cwnd_test.
+    /// Returns how many segments the congestion window allows now, but at most half of the window, so that two
+    /// blocks can be in flight. Linux: tcp_cwnd_test.
     fn quota(&self) -> u32 {
         let (cwnd, in_flight) = (self.cwnd.cwnd(), self.in_flight());
         cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1))
     }
 
-    /// Sends blocks while the windows allow it; returns how many segments were sent, and whether the congestion window prevents more.
+    /// Sends blocks while the windows allow it. Returns the number of segments sent, and whether the congestion
+    /// window prevents more.
     pub(crate) fn send_blocks(&mut self, now: Time, push: Push) -> (u32, bool) {
         let (mut sent, mut is_limited, mut queued) = (0, false, 0);
         let segment = self.payload_limit();
@@ -129,7 +131,8 @@ impl Endpoint {
         (sent, is_limited || self.in_flight() >= self.cwnd.cwnd())
     }
 
-    /// Returns whether a block of one segment waits for more data; only the last block does. Linux: tcp_nagle_test.
+    /// Returns whether a block of one segment waits for more data, which only the last block does. Linux:
+    /// tcp_nagle_test.
     fn is_held(&self, push: Push, length: usize, fin: bool) -> bool {
         let is_last = self.queue.length() == length;
         let is_small = length < self.payload_limit() && !fin;
@@ -140,8 +143,8 @@ impl Endpoint {
         self.small.must_wait(self.config.nagle, self.board.len() > 0, &self.snd)
     }
 
-    /// Returns the number of octets of the first block that are sent now: as many as the windows allow, without a small
-    /// last segment that must wait. Linux: tcp_mss_split_point.
+    /// Returns the number of octets of the first block to send now: as many as the windows allow, but without a
+    /// small last segment that must wait. Linux: tcp_mss_split_point.
     fn split_point(&self, push: Push, length: usize, segment: usize, quota: u32) -> usize {
         let (window, max) = (self.snd.usable_window() as usize, segment * quota as usize);
         let needed = length.min(window);
@@ -154,8 +157,9 @@ impl Endpoint {
         if waits { needed - partial } else { needed }
     }
 
-    /// Returns `Some` if a block waits for the next acknowledgment, which is expected soon and will allow a larger part
-    /// of the block; the value says whether the congestion window is the cause. Linux: tcp_tso_should_defer.
+    /// Returns `Some` if a block waits for the next acknowledgment, because it is expected soon and will allow
+    /// more of the block to be sent. The value says whether the congestion window limits the block now. Linux:
+    /// tcp_tso_should_defer.
     fn is_deferred(&self, now: Time, length: usize, fin: bool, max: u32) -> Option<bool> {
         if self.episode.phase() >= Phase::Recovery || self.usage.last_departure() + MAX_WAIT < now {
             return None;
@@ -184,7 +188,7 @@ impl Endpoint {
         if fin { None } else { Some(false) }
     }
 
-    /// Sends `size` octets of the first block, cut into segments.
+    /// Sends `size` octets of the first block, split into segments.
     fn send_block(&mut self, now: Time, size: usize, segment: usize) -> u32 {
         let block = self.queue.first_block();
         let segments = size.div_ceil(segment).max(1);
@@ -219,7 +223,8 @@ impl Endpoint {
         segments as u32
     }
 
-    /// Returns the send buffer for the congestion window: twice its size. Linux: tcp_sndbuf_expand.
+    /// Returns the size of send buffer that the congestion window needs: twice the window. Linux:
+    /// tcp_sndbuf_expand.
     pub(crate) fn send_buffer_for_window(&self) -> u64 {
         let frame = self.memory.with_data(self.config.mss.into(), true);
         let cwnd = self.cwnd.cwnd() / self.cwnd.quantum();
@@ -230,5 +235,5 @@ impl Endpoint {
     }
 }
 
-/// Linux: TCP_INIT_CWND.
+/// Initial window in segments. Linux: TCP_INIT_CWND.
 const INITIAL_WINDOW: u32 = 10;

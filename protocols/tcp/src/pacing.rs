@@ -9,7 +9,7 @@ use crate::ack_info::AckInfo;
 use crate::recovery_phase::Phase;
 use crate::send::Push;
 
-/// The number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.
+/// Number of segments at the start of a connection that are not paced. Linux: tcp_update_skb_after_send.
 const UNPACED_SEGMENTS: u32 = 10;
 
 /// The state of pacing: when the next segment may be sent.
@@ -20,9 +20,9 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Accounts for octets sent at `rate` octets per second. If they were sent late, the next segment may be sent early
-    /// by the same time, but at most by half of its own transmission time. Linux: tcp_update_skb_after_send, which
-    /// counts per burst; this counts per segment.
+    /// Updates the pacer after octets were sent at `rate` octets per second. If they were sent late, the next
+    /// segment may be sent early by the same time, but at most by half of its own transmission time. Linux:
+    /// tcp_update_skb_after_send, which does this per burst; this function does it per segment.
     fn on_sent(&mut self, now: Time, octets: usize, rate: u64) {
         let late = now.saturating_since(self.departure);
         self.departure = self.departure.max(now);
@@ -36,7 +36,7 @@ impl Pacer {
 }
 
 impl Endpoint {
-    /// Returns how many segments may be sent now; if none, starts a timer until one may.
+    /// Returns how many segments pacing allows now. If none, starts a timer that expires when one is allowed.
     #[inline]
     pub(crate) fn sendable_segments(&mut self, now: Time, push: Push) -> u32 {
         match self.cwnd.pacing() {
@@ -54,7 +54,7 @@ impl Endpoint {
         burst.min(self.cwnd.cwnd() / 2 / self.cwnd.quantum()).max(1)
     }
 
-    /// Accounts for data that are sent now.
+    /// Counts data that are sent now.
     #[inline]
     pub(crate) fn charge_pacing(&mut self, now: Time, octets: usize) {
         if let Some(pacing) = self.cwnd.pacing() {
@@ -62,7 +62,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends when the pacing timer expires, or when the queue of the network layer has room again. Linux: tcp_tsq_write.
+    /// Sends data when the pacing timer expires, or when the queue of the network layer has room again. Linux:
+    /// tcp_tsq_write.
     pub(crate) fn on_departure_due(&mut self, now: Time) {
         if self.has_unsent_lost_data() {
             self.retransmit_lost(now);
@@ -83,7 +84,7 @@ impl Endpoint {
         }
     }
 
-    /// Records that the application limits the connection; called before a write if no other data wait.
+    /// Marks the connection as limited by the application. Called before a write if no other data wait.
     /// draft-cheng-iccrg-delivery-rate-estimation-00, section 3.4.
     pub(crate) fn check_application_limit(&mut self) {
         let in_flight = self.in_flight();
@@ -95,7 +96,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the delivery state that a rate-based controller stores with a segment that is sent now.
+    /// Returns the delivery state to store with a segment that is sent now; `None` unless the congestion
+    /// controller is rate-based.
     #[inline]
     pub(crate) fn delivery_state_at_send(
         &mut self,
@@ -109,7 +111,7 @@ impl Endpoint {
         self.cwnd.on_segment_sent(now, outstanding, in_flight, lost)
     }
 
-    /// Informs a rate-based controller about segments that were marked as lost.
+    /// Reports segments that were marked as lost to a rate-based congestion controller.
     fn report_losses(&mut self, now: Time) {
         let quantum = self.cwnd.quantum();
         for (departure, range, losses) in self.board.take_lost_segment_states() {
@@ -118,7 +120,7 @@ impl Endpoint {
         }
     }
 
-    /// Informs a rate-based controller about an acknowledgment.
+    /// Reports an acknowledgment to a rate-based congestion controller.
     pub(crate) fn report_delivery(&mut self, now: Time, info: &AckInfo) {
         self.report_losses(now);
         let quantum = self.cwnd.quantum();

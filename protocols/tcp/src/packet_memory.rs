@@ -1,16 +1,17 @@
 //! The memory of a packet in a socket's buffer, because Linux limits memory (truesize), not payload.
 
-/// The memory of a packet's descriptor: sizeof(struct sk_buff) in whole cache lines.
+/// Memory of a packet's descriptor in octets: sizeof(struct sk_buff), in whole cache lines.
 const DESCRIPTOR_OCTETS: u32 = 256;
-/// A cache line.
+/// Length of a cache line in octets.
 const CACHE_LINE: u32 = 64;
-/// The room added when data are copied after the headers. Linux: __pskb_pull_tail.
+/// Number of octets of room that are added when data are copied after the headers. Linux: __pskb_pull_tail.
 const SPARE_OCTETS: u32 = 128;
 
-/// The memory of packets whose buffers begin with room for headers.
+/// Computes how much memory packets use, if their buffers begin with room for headers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PacketMemory {
-    /// The room for headers, and the structure after the data (struct skb_shared_info); 0: only octets are counted.
+    /// Number of octets for headers and for the structure after the data (struct skb_shared_info); 0: only octets
+    /// of payload are counted.
     overhead: u32,
 }
 
@@ -19,14 +20,14 @@ impl PacketMemory {
         Self { overhead: u32::try_from(overhead.0).unwrap_or(u32::MAX) }
     }
 
-    /// Returns whether memory is counted instead of octets.
+    /// Returns whether memory is counted instead of octets of payload.
     pub(crate) fn is_counted(self) -> bool {
         self.overhead > 0
     }
 
-    /// Returns the memory of a packet in octets, without its data, which are in separate pages. Linux:
-    /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers
-    /// and is not a power of two.
+    /// Returns the memory in octets of a packet whose data are in separate pages, without these data. Linux:
+    /// tcp_stream_alloc_skb, and SKB_SMALL_HEAD_CACHE_SIZE, which has NET_SKB_PAD of room before the headers and
+    /// is not a power of two.
     pub(crate) fn without_data(self) -> u32 {
         match self.overhead + CACHE_LINE {
             CACHE_LINE => 0,
@@ -35,19 +36,19 @@ impl PacketMemory {
         }
     }
 
-    /// Returns the memory of a packet in octets, with its data in one buffer. If the packet arrived alone,
-    /// its data were copied into the buffer from pages. If the packet was `cut` from a block, its data were
-    /// created in the buffer.
+    /// Returns the memory in octets of a packet with its data in one buffer. If the packet arrived alone, its data
+    /// were copied from pages into the buffer; if it was `cut` from a block, they were created in the buffer.
     pub(crate) fn with_data(self, octets: u32, cut: bool) -> u32 {
         if self.overhead == 0 { octets } else { self.buffer(octets, cut) + DESCRIPTOR_OCTETS }
     }
 
-    /// Returns the number of free octets after the data.
+    /// Returns the number of free octets in the buffer after the data.
     pub(crate) fn tailroom(self, octets: u32, cut: bool) -> u32 {
         if self.overhead == 0 { 0 } else { self.buffer(octets, cut) - self.overhead - octets }
     }
 
-    /// Returns the size of a buffer: a power of two, as allocators provide it (Linux: kmalloc_size_roundup), unless it is very small.
+    /// Returns the size of a packet's buffer in octets: a power of two, as allocators provide it (Linux:
+    /// kmalloc_size_roundup), unless it is very small.
     fn buffer(self, octets: u32, cut: bool) -> u32 {
         let smallest = self.without_data() - DESCRIPTOR_OCTETS;
         match self.overhead + octets {

@@ -11,16 +11,16 @@ use crate::timers::TimerPurpose;
 /// The state of zero-window probes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Persist {
-    /// Probes since the peer last answered.
+    /// Number of probes sent since the peer last answered.
     unanswered: u32,
-    /// Probes since the window closed; each doubles the interval.
+    /// Number of probes sent since the window closed. Each doubles the interval.
     probes_sent: u32,
-    /// When the timer first expired after the window had closed. Linux: icsk_probes_tstamp.
+    /// When the persist timer first expired after the window had closed; `None` before. Linux: icsk_probes_tstamp.
     first_expiry: Option<Time>,
 }
 
 impl Endpoint {
-    /// Sends a probe when the persist timer expires, and doubles its interval.
+    /// Handles the expiry of the persist timer: sends a zero-window probe, and doubles the interval.
     pub(crate) fn on_persist_timeout(&mut self, now: Time) {
         if self.board.len() > 0 || !self.queue.has_unsent() {
             self.episode.persist = Persist::default();
@@ -45,7 +45,7 @@ impl Endpoint {
         self.await_window(now);
     }
 
-    /// Starts the timer of the next probe: an RTO, or twice the previous interval.
+    /// Starts the timer of the next zero-window probe: an RTO, or twice the previous interval.
     fn await_window(&mut self, now: Time) {
         let wait = self.rtt.rto() * (1 << self.episode.persist.probes_sent.min(16));
         let wait = wait.min(self.config.rto_max);
@@ -61,7 +61,8 @@ impl Endpoint {
         Some(limit.saturating_sub(probed).max(self.config.timer_slack))
     }
 
-    /// Handles an ACK while nothing is outstanding: the timer continues only if the window is still closed.
+    /// Handles an ACK while no data are outstanding: lets the persist timer continue if the window is still
+    /// closed, otherwise stops it.
     pub(crate) fn persist_or_stop(&mut self, now: Time) {
         self.episode.persist.unanswered = 0;
         if self.snd.usable_window() > 0 {

@@ -4,19 +4,19 @@ use crate::loss_recovery::LossRecovery;
 use crate::recovery_phase::Phase;
 use crate::{Endpoint, RateHalving};
 
-/// The state of one reduction, in units of the window.
+/// The state of one window reduction by PRR, in units of the congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Prr {
-    /// The window at the start of the reduction: RecoverFS.
+    /// The congestion window at the start of the reduction: RecoverFS.
     prior_window: u32,
-    /// Data delivered since the start of the reduction: prr_delivered.
+    /// Units delivered since the start of the reduction: prr_delivered.
     delivered: u32,
-    /// Data sent since the start of the reduction: prr_out.
+    /// Units sent since the start of the reduction: prr_out.
     out: u32,
 }
 
 impl Prr {
-    /// Starts a reduction of `window`.
+    /// Starts a reduction of the congestion window `window`.
     pub(crate) fn begin(window: u32) -> Self {
         Self { prior_window: window, ..Self::default() }
     }
@@ -44,7 +44,7 @@ impl Prr {
 }
 
 impl LossRecovery {
-    /// Counts the units sent while the window is being reduced.
+    /// Counts the units sent during the reduction.
     pub(crate) fn count_reduction_sent(&mut self, sent: u32) {
         if self.phase().is_reducing() {
             self.prr.out += sent;
@@ -53,7 +53,7 @@ impl LossRecovery {
 }
 
 impl Endpoint {
-    /// Reduces the window on an acknowledgment.
+    /// Sets cwnd after an acknowledgment during the reduction.
     pub(crate) fn reduce_window(&mut self, delivered: u32, newly_lost: u32, advanced: bool) {
         if self.config.rate_halving != RateHalving::Off {
             return self.halve_rate();

@@ -9,17 +9,17 @@ use crate::recovery_phase::Phase;
 use crate::scoreboard::SentSegment;
 use crate::timers::TimerPurpose;
 
-/// Recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
+/// Number of recoveries after which a widened reordering window is reset. RFC 8985 section 6.2, step 4.
 const PERSISTENT_RECOVERIES: u32 = 16;
 
 /// The state of RACK: the latest delivery, and the reordering window.
 #[derive(Debug, Clone)]
 pub(crate) struct Rack {
-    /// When the most recently sent of the delivered segments was sent: RACK.xmit_ts.
+    /// When the segment was sent that was sent last among the delivered ones: RACK.xmit_ts.
     sent: Time,
-    /// The end of that segment: RACK.end_seq.
+    /// The end of the segment that was sent last among the delivered ones: RACK.end_seq.
     end: SeqNum,
-    /// RACK.rtt: the round-trip time of the latest delivery.
+    /// The round-trip time of the latest delivery: RACK.rtt.
     rtt: Duration,
     /// Whether segments were delivered since the last search for losses.
     advanced: bool,
@@ -48,34 +48,34 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Returns RACK.rtt, the round-trip time of the latest delivery.
+    /// Returns the round-trip time of the latest delivery: RACK.rtt.
     pub(crate) fn rtt(&self) -> Duration {
         self.rtt
     }
 
-    /// Notes a D-SACK that reordering can explain.
+    /// Records a D-SACK that reordering can explain.
     pub(crate) fn on_dsack(&mut self) {
         self.dsack_seen = true;
     }
 
-    /// Repeats the search at the next acknowledgment, because segments are no longer marked as lost.
+    /// Makes the next acknowledgment repeat the search for losses, because segments are no longer marked as lost.
     pub(crate) fn search_again(&mut self) {
         self.advanced = true;
     }
 
-    /// Notes a recovery that was not undone.
+    /// Counts a recovery that was not undone, for the reset of a widened reordering window.
     pub(crate) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Notes that a recovery was undone and does not count.
+    /// Handles the undo of a recovery, which then does not count for the reset of a widened reordering window.
     pub(crate) fn on_undone(&mut self) {
         self.persist = (self.persist + 1).min(PERSISTENT_RECOVERIES);
     }
 }
 
 impl Endpoint {
-    /// Notes a delivered segment. RFC 8985 section 6.2, steps 1 and 2.
+    /// Updates the state for a delivered segment. RFC 8985 section 6.2, steps 1 and 2.
     pub(crate) fn advance_rack(&mut self, now: Time, segment: &SentSegment) {
         let rtt = now.since(segment.sent);
         let ambiguous = segment.ever_resent && self.rtt.min().is_some_and(|min| rtt < min);
@@ -92,7 +92,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns RACK.reo_wnd. RFC 8985 section 6.2, step 4.
+    /// Returns the reordering window: RACK.reo_wnd. RFC 8985 section 6.2, step 4.
     fn reordering_window(&self) -> Duration {
         let episode = &self.episode;
         let enough = self.board.sacked().segments >= episode.reordering.dupthresh();
@@ -103,7 +103,8 @@ impl Endpoint {
         (quarter * u64::from(episode.rack.window_steps)).min(self.rtt.srtt().unwrap_or_default())
     }
 
-    /// Marks lost segments, and returns the time until further segments count as lost. RFC 8985 section 6.2, step 5.
+    /// Marks lost segments. Returns the time until further segments will count as lost; `None` if there are no
+    /// candidates. RFC 8985 section 6.2, step 5.
     fn detect_losses(&mut self, now: Time) -> Option<Duration> {
         let window = self.reordering_window();
         let (sent, end) = (self.episode.rack.sent, self.episode.rack.end);
@@ -131,14 +132,14 @@ impl Endpoint {
         wait
     }
 
-    /// Returns whether data that were sent at time `sent` and end after `end` are undelivered: Linux searches segments
-    /// in the order in which they were sent, and ends its search at such data.
+    /// Returns whether data are undelivered that were sent at `sent` and end after `end`. Linux
+    /// searches segments in the order in which they were sent, and stops its search at such data.
     fn has_undelivered_new(&self, sent: Time, end: SeqNum) -> bool {
         let mut all = (0..self.board.len()).map(|index| self.board.get(index));
         all.any(|segment| !segment.sacked && segment.sent == sent && segment.end().after(end))
     }
 
-    /// Searches for losses after a delivery; returns whether the reordering timer runs.
+    /// Searches for losses after a delivery. Returns whether the reordering timer now runs.
     pub(crate) fn find_losses_by_time(&mut self, now: Time) -> bool {
         if !std::mem::take(&mut self.episode.rack.advanced) {
             return false;
@@ -150,7 +151,7 @@ impl Endpoint {
         wait.is_some()
     }
 
-    /// Handles the expiry of the reordering timer: missing segments are lost.
+    /// Handles the expiry of the reordering timer: segments that are still missing are lost.
     pub(crate) fn on_reordering_timeout(&mut self, now: Time) {
         let lost = self.board.losses();
         self.detect_losses(now);
@@ -169,7 +170,7 @@ impl Endpoint {
         }
     }
 
-    /// Restarts the retransmission timer, counted from the transmission of the oldest segment.
+    /// Restarts the retransmission timer, whose time counts from the transmission of the oldest segment.
     fn rearm_since_oldest(&mut self, now: Time) {
         let Some(oldest) = self.board.front() else { return };
         let waited = now.saturating_since(oldest.sent);
@@ -177,7 +178,8 @@ impl Endpoint {
         self.timers.arm(now, TimerPurpose::Retransmission, rto);
     }
 
-    /// Widens the reordering window once per round trip after a D-SACK on a path that reorders. RFC 8985 section 6.2, step 4.
+    /// Widens the reordering window after a D-SACK on a path that reorders, at most once per round trip. RFC 8985
+    /// section 6.2, step 4.
     pub(crate) fn widen_reordering_window(&mut self, info: &AckInfo) {
         if !info.acknowledges_data() && !info.data_sacked {
             return;

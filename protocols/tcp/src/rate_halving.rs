@@ -4,16 +4,17 @@
 use crate::recovery_phase::Phase;
 use crate::{Endpoint, RateHalving};
 
-/// The state of one reduction by rate halving.
+/// The state of one window reduction by rate halving.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RateReduction {
-    /// Number of acknowledgments in this reduction.
+    /// Number of acknowledgments that have arrived during this reduction.
     acknowledgments: u32,
 }
 
 impl Endpoint {
-    /// Handles an acknowledgment during a reduction: at most one segment is sent for each acknowledgment. Linux 2.6.16:
-    /// net/ipv4/tcp_input.c tcp_cwnd_down, net/ipv4/tcp_cong.c tcp_reno_min_cwnd, net/ipv4/tcp_bic.c bictcp_min_cwnd.
+    /// Handles an acknowledgment during a reduction: every second one reduces cwnd by a segment, and each allows
+    /// at most one segment to be sent. Linux 2.6.16: net/ipv4/tcp_input.c tcp_cwnd_down, net/ipv4/tcp_cong.c
+    /// tcp_reno_min_cwnd, net/ipv4/tcp_bic.c bictcp_min_cwnd.
     pub(crate) fn halve_rate(&mut self) {
         let (quantum, ssthresh) = (self.cwnd.quantum(), self.cwnd.ssthresh());
         let floor = if self.config.rate_halving == RateHalving::ToSsthresh { ssthresh } else { ssthresh / 2 };
@@ -30,9 +31,9 @@ impl Endpoint {
         self.cwnd.set_cwnd(self.cwnd.cwnd().min(self.cwnd.ssthresh()));
     }
 
-    /// Limits the window so that an acknowledgment which indicates a loss or reordering allows only a few
-    /// segments. Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, called by tcp_try_to_open, by tcp_undo_cwr
-    /// and in the Loss state of tcp_fastretrans_alert.
+    /// Limits the congestion window so that an acknowledgment that indicates a loss or reordering allows only a
+    /// few segments. Linux 2.6.16: net/ipv4/tcp_input.c tcp_moderate_cwnd, called by tcp_try_to_open, by
+    /// tcp_undo_cwr and in the Loss state of tcp_fastretrans_alert.
     pub(crate) fn moderate_window(&mut self) {
         let segments = self.config.cwnd_moderation;
         if segments > 0 && !self.cwnd.is_rate_based() {
@@ -41,8 +42,8 @@ impl Endpoint {
         }
     }
 
-    /// Counts the octets that `ack` newly acknowledges, if the window grows by octets; not while the window
-    /// is being reduced, nor after a timeout. Linux 2.6.16: net/ipv4/tcp_input.c tcp_ack, line 2453.
+    /// Counts the octets that `ack` newly acknowledges, if the window grows by octets. Does not count while the
+    /// window is being reduced, or after a timeout. Linux 2.6.16: net/ipv4/tcp_input.c tcp_ack, line 2453.
     pub(crate) fn count_octets(&mut self, ack: hol_wire::tcp::SeqNum) {
         if self.config.byte_counting && self.episode.phase() < Phase::Reduced {
             self.cwnd.count_octets(ack.distance_from(self.snd.una()));

@@ -6,26 +6,27 @@ use bytes::Bytes;
 use hol_transport::DeliveryTimes;
 use hol_wire::tcp::{SackBlock, SackBlocks, SeqNum};
 
-/// Maximum number of stored SACK blocks, which is the maximum in a header.
+/// Maximum number of SACK blocks that are stored, as many as fit into a header.
 const MAX_SACK_BLOCKS: usize = 4;
 
-/// A contiguous part of the peer's byte stream; its FIN counts as one octet after the payload.
+/// A contiguous part of the peer's byte stream. A FIN counts as one octet after the payload.
 #[derive(Debug, Clone)]
 pub(crate) struct Piece {
     pub(crate) seq: SeqNum,
     pub(crate) payload: Bytes,
-    /// Whether a FIN follows the data.
+    /// Whether a FIN follows the data of the piece.
     pub(crate) fin: bool,
     pub(crate) delivery_times: DeliveryTimes,
-    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece belongs to the packet of the previous one.
+    /// Length in octets of the packet in memory that starts with this piece; 0 if the piece shares the packet of
+    /// the piece before it.
     pub(crate) packet_octets: u32,
-    /// Memory of the packet in the receive buffer.
+    /// Memory in octets that the packet uses in the receive buffer.
     pub(crate) memory: u32,
-    /// Free octets after the packet's data. Linux: skb_tailroom.
+    /// Number of free octets after the packet's data. Linux: skb_tailroom.
     pub(crate) tailroom: u32,
 }
 
-/// The out-of-order queue: pieces in sequence order, without overlap, all beyond RCV.NXT.
+/// The out-of-order queue: pieces in the order of sequence numbers, without overlap, all beyond RCV.NXT.
 #[derive(Debug, Default)]
 pub(crate) struct Reassembly {
     pieces: VecDeque<Piece>,
@@ -33,17 +34,17 @@ pub(crate) struct Reassembly {
     memory: u32,
     /// The SACK blocks, the most recently changed block first. RFC 2018 section 4.
     blocks: SackBlocks,
-    /// The duplicate to be reported by the next acknowledgment. RFC 2883.
+    /// The duplicate range that the next acknowledgment must report (D-SACK). RFC 2883.
     duplicate: Option<SackBlock>,
 }
 
 impl Piece {
-    /// Returns the sequence number after the piece.
+    /// Returns the sequence number that follows the piece.
     pub(crate) fn end(&self) -> SeqNum {
         self.seq + self.payload.len() as u32 + u32::from(self.fin)
     }
 
-    /// Returns the part from `left` to `right`, both within the piece.
+    /// Returns the part of the piece from `left` to `right`, both within the piece.
     pub(crate) fn slice(&self, left: SeqNum, right: SeqNum) -> Self {
         let from = left.distance_from(self.seq) as usize;
         let to = right.distance_from(self.seq) as usize;
@@ -72,7 +73,7 @@ impl Reassembly {
         self.octets
     }
 
-    /// Returns the distance from `nxt` to the end of the queued data.
+    /// Returns the distance from `nxt` to the end of the queued data, in octets.
     pub(crate) fn span(&self, nxt: SeqNum) -> u32 {
         self.pieces.back().map_or(0, |last| last.end().distance_from(nxt))
     }
@@ -82,19 +83,19 @@ impl Reassembly {
         self.memory
     }
 
-    /// Returns the SACK blocks, the latest first.
+    /// Returns the SACK blocks, the most recently changed block first.
     #[cfg(test)]
     fn blocks(&self) -> &[SackBlock] {
         &self.blocks
     }
 
-    /// Returns the number of blocks to report, including a duplicate.
+    /// Returns the number of SACK blocks to report, including a D-SACK block.
     pub(crate) fn sack_block_count(&self) -> usize {
         usize::from(self.duplicate.is_some()) + self.blocks.len()
     }
 
-    /// Takes the first `count` blocks for a segment; a D-SACK block comes first and is reported once. RFC 2883 section
-    /// 4.
+    /// Removes and returns the first `count` SACK blocks to report in a segment. A D-SACK block comes first, and
+    /// is reported only once. RFC 2883 section 4.
     pub(crate) fn take_sack_blocks(&mut self, count: usize) -> SackBlocks {
         if count == 0 {
             return SackBlocks::new();
@@ -102,27 +103,29 @@ impl Reassembly {
         self.duplicate.take().iter().chain(&self.blocks).take(count).copied().collect()
     }
 
-    /// Stores a duplicate for the next acknowledgment.
+    /// Stores a duplicate range, which the next acknowledgment reports.
     pub(crate) fn note_duplicate(&mut self, block: SackBlock) {
         self.duplicate = Some(block);
     }
 
-    /// Returns the duplicate that no acknowledgment has reported yet.
+    /// Returns the duplicate range that has not been reported yet; `None` if there is none.
     pub(crate) fn duplicate(&self) -> Option<SackBlock> {
         self.duplicate
     }
 
-    /// Discards the duplicate, because the next acknowledgment is for another segment.
+    /// Discards the stored duplicate range, because the next acknowledgment answers another segment.
     pub(crate) fn forget_duplicate(&mut self) {
         self.duplicate = None;
     }
 
-    /// Returns the first duplicate range below `next`, unless the next acknowledgment reports another one.
+    /// Returns the first duplicate range below `next`; `None` if the next acknowledgment already reports another
+    /// range.
     pub(crate) fn unreported_below(&self, next: SeqNum) -> Option<SackBlock> {
         if self.duplicate.is_some() { None } else { self.duplicate_below(next) }
     }
 
-    /// Inserts the new part of a piece, and returns the first duplicate part. RFC 2883 section 4.
+    /// Inserts the new part of a piece into the queue; returns the first part that is a duplicate. RFC 2883
+    /// section 4.
     pub(crate) fn insert(&mut self, piece: &Piece) -> Option<SackBlock> {
         let mut index = self.pieces.partition_point(|held| held.end().at_or_before(piece.seq));
         let (mut cursor, end) = (piece.seq, piece.end());
@@ -146,14 +149,15 @@ impl Reassembly {
         duplicate
     }
 
-    /// Discards all data and blocks.
+    /// Discards all data and SACK blocks.
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
         (self.octets, self.memory) = (0, 0);
         self.blocks.clear();
     }
 
-    /// Inserts a piece, which shares the buffer of the previous packet if that has room. Linux: tcp_ooo_try_coalesce.
+    /// Inserts a piece into the queue. It shares the buffer of the packet before it if that has room. Linux:
+    /// tcp_ooo_try_coalesce.
     fn insert_piece(&mut self, index: usize, mut piece: Piece) {
         let length = piece.payload.len() as u32;
         if self.pieces.get(index.wrapping_sub(1)).is_some_and(|before| before.end() == piece.seq) {
@@ -171,7 +175,7 @@ impl Reassembly {
         self.pieces.insert(index, piece);
     }
 
-    /// Moves the block with the latest piece to the front.
+    /// Moves the SACK block that contains the latest piece to the front.
     fn report(&mut self, left: SeqNum, right: SeqNum) {
         let mut block = SackBlock { left, right };
         self.blocks.retain(|known| {
@@ -186,7 +190,7 @@ impl Reassembly {
         self.blocks.insert(0, block);
     }
 
-    /// Removes the next piece that continues the stream at `next`, without its duplicate part.
+    /// Removes and returns the next piece that continues the stream at `next`, without its duplicate part.
     pub(crate) fn pop(&mut self, next: SeqNum) -> Option<Piece> {
         while let Some(first) = self.pieces.front().filter(|first| first.seq.at_or_before(next)) {
             let (new, end) = (first.end().after(next), first.end());
@@ -201,7 +205,7 @@ impl Reassembly {
         None
     }
 
-    /// Returns the first range below `next`, which has arrived twice. RFC 2883 section 4.
+    /// Returns the first range of queued data below `next`, which has arrived twice. RFC 2883 section 4.
     fn duplicate_below(&self, next: SeqNum) -> Option<SackBlock> {
         let below = self.pieces.iter().take_while(|held| held.seq.before(next));
         let mut blocks = below.map(|held| {
@@ -215,7 +219,7 @@ impl Reassembly {
         Some(stretch)
     }
 
-    /// Removes blocks below `next`, which are acknowledged cumulatively.
+    /// Removes SACK blocks below `next`, which the cumulative acknowledgment covers.
     pub(crate) fn forget(&mut self, next: SeqNum) {
         if !self.blocks.is_empty() {
             self.blocks.retain(|block| block.right.after(next));

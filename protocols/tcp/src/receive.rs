@@ -9,7 +9,8 @@ use crate::delayed_ack::SegmentData;
 use crate::reassembly::Piece;
 use crate::{Endpoint, State};
 
-/// The minimum interval between answers to unacceptable segments without data, so that two endpoints do not answer each other forever.
+/// Minimum interval between answers to unacceptable segments without data. It prevents two endpoints from
+/// answering each other forever.
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Endpoint {
@@ -96,7 +97,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the ACK field; returns false if the segment must be dropped.
+    /// Processes the ACK field of a segment; returns false if the segment must be dropped.
     fn acknowledgment_arrives(&mut self, now: Time, segment: &Segment) -> bool {
         if !self.is_acknowledgment_acceptable(segment) {
             if self.config.answer_unsent_ack || segment.ack.at_or_before(self.snd.nxt()) {
@@ -125,14 +126,14 @@ impl Endpoint {
         self.machine.state() != State::Closed
     }
 
-    /// Returns whether the ACK field acknowledges sent data and is at most a window old: otherwise the
-    /// segment may be forged. RFC 5961 section 5.2.
+    /// Returns whether the ACK field acknowledges only data that were sent, and is at most a window old. Otherwise
+    /// the segment may be forged. RFC 5961 section 5.2.
     fn is_acknowledgment_acceptable(&self, segment: &Segment) -> bool {
         let age = self.snd.una() - self.snd.max_window().max(1);
         segment.ack.at_or_before(self.snd.nxt()) && segment.ack.at_or_after(age)
     }
 
-    /// Returns whether the segment is in the window and not older than earlier ones by its timestamp.
+    /// Returns whether the segment is in the receive window and, by its timestamp, not older than earlier ones.
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let end = segment.seq + segment.sequence_length();
         let behind = end.before(self.rcv.acknowledged());
@@ -146,7 +147,8 @@ impl Endpoint {
         !old || bare || segment.flags.contains(Flags::RST)
     }
 
-    /// Returns whether the segment is a bare acknowledgment that a later segment has overtaken. Linux 7.3: tcp_disordered_ack_check.
+    /// Returns whether the segment is a pure acknowledgment that a later segment has overtaken. Linux 7.3:
+    /// tcp_disordered_ack_check.
     fn is_overtaken_ack(&self, segment: &Segment) -> bool {
         segment.sequence_length() == 0
             && segment.flags.contains(Flags::ACK)
@@ -154,7 +156,8 @@ impl Endpoint {
             && segment.options.timestamps.is_some_and(|stamps| self.timestamps.is_old(&stamps))
     }
 
-    /// Answers an unacceptable segment. RFC 9293 section 3.10.7.4, first.
+    /// Answers an unacceptable segment with an acknowledgment. If the segment has no data, SYN or FIN, it is
+    /// answered only if none was answered recently. RFC 9293 section 3.10.7.4, first.
     fn answer_unacceptable(&mut self, now: Time, segment: &Segment) {
         let end = segment.seq + segment.sequence_length();
         if segment.sequence_length() > 0 && segment.seq.before(self.rcv.nxt()) {
@@ -175,7 +178,7 @@ impl Endpoint {
         self.send_ack(now);
     }
 
-    /// Processes a reset, which is only valid at exactly RCV.NXT. RFC 5961 section 3.2.
+    /// Processes a reset, which is valid only if its sequence number is exactly RCV.NXT. RFC 5961 section 3.2.
     fn reset_arrives(&mut self, now: Time, segment: &Segment) {
         if segment.seq != self.rcv.nxt() {
             return self.send_ack(now);
@@ -249,7 +252,7 @@ impl Endpoint {
         }
     }
 
-    /// Queues out-of-order data.
+    /// Queues data that arrived out of order.
     fn queue_out_of_order(&mut self, text: SegmentData, mut piece: Piece, cut: bool) {
         self.make_room();
         if !text.is_empty() {
@@ -268,7 +271,8 @@ impl Endpoint {
         self.enlarge_buffer_for_out_of_order_data();
     }
 
-    /// Enlarges the receive buffer, or else reduces the window, if the buffer's memory exceeds its limit.
+    /// If the receive buffer's memory exceeds its limit, enlarges the buffer or, if that is not possible, reduces
+    /// the window.
     fn make_room(&mut self) {
         if self.buffer.handle_excess(self.reassembly.memory(), self.advertised_mss()) {
             self.acks.slow_down();
@@ -289,7 +293,7 @@ impl Endpoint {
         }
     }
 
-    /// Stores a duplicate for the next acknowledgment. RFC 2883.
+    /// Stores a duplicate range, which the next acknowledgment reports (D-SACK). RFC 2883.
     fn note_duplicate(&mut self, block: SackBlock) {
         self.marks.on_duplicate(block.left);
         if self.config.dsack && self.negotiated.uses_sack() {

@@ -9,7 +9,7 @@ use crate::ack_info::AckInfo;
 use crate::resend::RecoveryTransmission;
 
 impl Endpoint {
-    /// Processes an acceptable ACK field, and the SACK blocks.
+    /// Processes an acceptable ACK field and the SACK blocks of a segment.
     pub(crate) fn process_ack(&mut self, now: Time, segment: &Segment) {
         let ack = segment.ack;
         let mut info = AckInfo {
@@ -69,7 +69,7 @@ impl Endpoint {
         self.update_after_ack(now, ack, &mut info);
     }
 
-    /// Processes the ACK field of a reordered segment, whose SACK blocks may still be new.
+    /// Processes the ACK field of a segment that newer ones have overtaken. Its SACK blocks may still be new.
     fn old_ack(&mut self, now: Time, segment: &Segment, mut info: AckInfo) {
         if self.negotiated.uses_sack() && !segment.options.sack.is_empty() {
             info.carried_data = true;
@@ -80,7 +80,8 @@ impl Endpoint {
         }
     }
 
-    /// Updates recovery, timer and window, in this order, then sends what recovery allows.
+    /// Updates loss recovery, timer and congestion window after an acknowledgment, in this order; then sends what
+    /// recovery allows.
     fn update_after_ack(&mut self, now: Time, ack: SeqNum, info: &mut AckInfo) {
         self.widen_reordering_window(info);
         self.count_marks(info);
@@ -149,7 +150,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes a round-trip sample (RTTM): from data never retransmitted (Karn), SACK, or the timestamp echo. RFC 7323 section 4.1.
+    /// Takes a round-trip time sample (RTTM) from data that were never retransmitted (Karn's algorithm), from
+    /// SACK, or from the timestamp echo. RFC 7323 section 4.1.
     fn sample_round_trip(&mut self, now: Time, info: &mut AckInfo) -> bool {
         let since = |at: Time| now.since(at);
         let mut sample = info.first_acked.filter(|_| !info.resent_acked).map(since);
@@ -172,7 +174,8 @@ impl Endpoint {
         true
     }
 
-    /// Increases the window, or continues its reduction. RFC 5681 section 3.1, RFC 6937.
+    /// Increases the congestion window after an acknowledgment, or continues its reduction. RFC 5681 section 3.1,
+    /// RFC 6937.
     fn control_window(&mut self, now: Time, info: &AckInfo) {
         if self.cwnd.is_rate_based() {
             return self.report_delivery(now, info);

@@ -5,37 +5,37 @@ use crate::Config;
 use crate::packet_memory::PacketMemory;
 use crate::reassembly::Piece;
 
-/// The denominator of `payload_ratio`. Linux: TCP_RMEM_TO_WIN_SCALE.
+/// Denominator of the ratio `payload_ratio`. Linux: TCP_RMEM_TO_WIN_SCALE.
 const PAYLOAD_DENOMINATOR: u32 = 256;
-/// Number of segments by which the window grows for each segment with a low overhead.
+/// Number of segments by which the earned window grows for each segment with a low memory overhead.
 const GROWTH_SEGMENTS: u32 = 2;
-/// Number of segments expected in the first round trip. RFC 6928.
+/// Number of segments to expect in the first round trip. RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
 
-/// The memory of received packets, and the limits of the window.
+/// The memory of received packets, and the limits of the receive window.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveBuffer {
     memory: PacketMemory,
-    /// The limit of the memory. Linux: sk_rcvbuf.
+    /// Current limit of the memory in octets. Linux: sk_rcvbuf.
     limit: u32,
-    /// The value up to which `limit` may grow. Linux: the maximum in tcp_rmem.
+    /// Maximum of `limit` in octets. Linux: the maximum in tcp_rmem.
     max_limit: u32,
-    /// The payload's share of the memory, in 1/256, as measured in the largest segments. Linux: scaling_ratio.
+    /// Ratio of payload to memory in 256ths, as measured in the peer's largest segments. Linux: scaling_ratio.
     payload_ratio: u32,
-    /// The maximum window. Linux: window_clamp.
+    /// The maximum window in octets. Linux: window_clamp.
     clamp: u32,
-    /// The earned window: it grows with each segment of the peer whose memory is small in relation to its payload.
-    /// Linux: rcv_ssthresh.
+    /// The earned window in octets. It grows with each segment of the peer that uses little memory in relation to
+    /// its payload. Linux: rcv_ssthresh.
     earned: u32,
-    /// The memory of packets that wait for the application.
+    /// Memory in octets of packets that the application has not read.
     unread: u32,
-    /// The number of packets that wait for the application.
+    /// Number of packets that the application has not read.
     packets: u32,
-    /// The octets of payload that wait for the application.
+    /// Number of octets of payload that the application has not read.
     waiting_payload: u32,
-    /// The octets of payload in the first packet that waits.
+    /// Number of octets of payload in the first unread packet.
     first_payload: u32,
-    /// The free octets after the last packet's data.
+    /// Number of free octets after the data of the last packet.
     tailroom: u32,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct ReceiveBuffer {
 pub(crate) struct WindowOffer {
     /// The window in octets.
     pub(crate) window: u32,
-    /// Whether more than half of the buffer is in use, so that the peer must not be accelerated.
+    /// Whether more than half of the buffer is in use, so that the peer must not send faster.
     pub(crate) is_pressed: bool,
 }
 
@@ -68,7 +68,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Returns whether memory is counted, so that the window grows only with the data received.
+    /// Returns whether memory is counted instead of payload, so that the window grows only when data are received.
     pub(crate) fn is_counted(&self) -> bool {
         self.memory.is_counted()
     }
@@ -78,22 +78,23 @@ impl ReceiveBuffer {
         self.limit
     }
 
-    /// Returns the payload that fits into this much memory. Linux: tcp_win_from_space.
+    /// Returns how many octets of payload fit into `memory` octets. Linux: tcp_win_from_space.
     fn payload_of(&self, memory: u32) -> u32 {
         (u64::from(memory) * u64::from(self.payload_ratio) / u64::from(PAYLOAD_DENOMINATOR)) as u32
     }
 
-    /// Returns the payload that fits into the whole buffer, in octets. Linux: tcp_full_space.
+    /// Returns how many octets of payload fit into the whole buffer. Linux: tcp_full_space.
     pub(crate) fn full_space(&self) -> u32 {
         self.payload_of(self.limit)
     }
 
-    /// Returns the payload that still fits; `early` is the memory of out-of-order data. Linux: tcp_space.
+    /// Returns how many more octets of payload fit into the buffer; `early` is the memory of out-of-order data.
+    /// Linux: tcp_space.
     fn space(&self, early: u32) -> u32 {
         self.payload_of(self.limit.saturating_sub(self.unread + early))
     }
 
-    /// Returns the window of a SYN in octets: a multiple of `mss`, unless it is smaller. Linux:
+    /// Returns the window of a SYN in octets: a multiple of `mss`, unless the window is smaller than `mss`. Linux:
     /// tcp_select_initial_window.
     pub(crate) fn window_in_syn(&mut self, mss: u32) -> u32 {
         let whole = self.full_space();
@@ -102,7 +103,8 @@ impl ReceiveBuffer {
         window
     }
 
-    /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux: tcp_init_buffer_space.
+    /// Initialises the window of an established connection; at most 65535 octets if windows are not scaled. Linux:
+    /// tcp_init_buffer_space.
     pub(crate) fn on_established(&mut self, mss: u32, is_scaled: bool) {
         let whole = self.full_space();
         self.clamp = if is_scaled { whole } else { whole.min(u16::MAX.into()) };
@@ -113,15 +115,15 @@ impl ReceiveBuffer {
         self.earned = self.earned.min(self.clamp);
     }
 
-    /// Returns the number of octets expected in the first round trip with this `window`.
+    /// Returns the number of octets to expect in the first round trip with this `window`.
     pub(crate) fn first_round_octets(&self, window: u32, mss: u32) -> u32 {
         self.earned.min(window).min(INITIAL_WINDOW * mss)
     }
 
-    /// Returns the memory of a segment in octets. A segment `cut` from a block has its own buffer. A segment
-    /// that arrived alone has the memory that its sender allocated, as with veth between network namespaces.
-    /// With the driver ixgbe, a segment that arrived alone has its own buffer, too, of half a page, 2304
-    /// octets (ixgbe_build_skb, __finalize_skb_around).
+    /// Returns the memory of a segment in octets. A segment `cut` from a block has a buffer of its own. A segment
+    /// that arrived alone has the memory that its sender allocated, as with veth between network namespaces. With
+    /// the driver ixgbe it would have a buffer of its own, too, of half a page: 2304 octets (ixgbe_build_skb,
+    /// __finalize_skb_around).
     pub(crate) fn memory_of(&self, octets: u32, cut: bool) -> u32 {
         if !self.is_counted() || cut {
             self.memory.with_data(octets, cut)
@@ -135,13 +137,14 @@ impl ReceiveBuffer {
         self.memory.with_data(octets, cut)
     }
 
-    /// Returns the number of free octets after a segment's data, which the data of a later segment may use.
+    /// Returns the number of free octets after a segment's data, into which the data of a later segment may be
+    /// copied.
     pub(crate) fn tailroom_after(&self, octets: u32, cut: bool) -> u32 {
         self.memory.tailroom(octets, cut)
     }
 
-    /// Queues a piece for the application. A packet that fits into the free space of the previous packet's buffer is copied there
-    /// and uses no further memory. Linux: tcp_queue_rcv and tcp_ofo_queue.
+    /// Queues a piece of data for the application. A packet that fits into the free space of the previous packet's
+    /// buffer is copied there, and uses no further memory. Linux: tcp_queue_rcv and tcp_ofo_queue.
     pub(crate) fn queue(&mut self, piece: &Piece) {
         if !self.is_counted() {
             return;
@@ -162,7 +165,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Handles a read that leaves `held` octets unread; they keep their share of the memory.
+    /// Handles a read that leaves `held` octets unread. These keep their share of the memory.
     pub(crate) fn read(&mut self, held: u32) {
         let held = held.min(self.waiting_payload);
         let kept = u64::from(self.unread) * u64::from(held) / u64::from(self.waiting_payload.max(1));
@@ -170,23 +173,24 @@ impl ReceiveBuffer {
         (self.packets, self.first_payload) = (held.min(1), held);
     }
 
-    /// Returns the number of octets after the first packet. Linux: tcp_inq, after that packet has been read.
+    /// Returns the number of unread octets after the first packet. Linux: tcp_inq, after that packet has been
+    /// read.
     pub(crate) fn octets_after_first(&self) -> u32 {
         self.waiting_payload - self.first_payload
     }
 
-    /// Returns the memory of packets that wait for the application, in octets.
+    /// Returns the memory in octets of packets that the application has not read.
     pub(crate) fn unread(&self) -> u32 {
         self.unread
     }
 
-    /// Returns whether nothing waits for the application.
+    /// Returns whether the application has read all data.
     pub(crate) fn is_read(&self) -> bool {
         self.unread == 0
     }
 
-    /// Handles memory beyond the limit: enlarges the buffer if permitted, else reduces the window. Returns false if the limit is not
-    /// exceeded. Linux: tcp_clamp_window.
+    /// Handles memory beyond the limit: enlarges the buffer if permitted, otherwise reduces the window. Returns
+    /// false if the memory is within the limit. Linux: tcp_clamp_window.
     pub(crate) fn handle_excess(&mut self, early: u32, mss: u32) -> bool {
         let used = self.unread + early;
         if !self.is_counted() || used <= self.limit {
@@ -199,7 +203,7 @@ impl ReceiveBuffer {
         true
     }
 
-    /// Updates the payload's share of the memory from the peer's largest segments. Linux: tcp_measure_rcv_mss.
+    /// Updates the ratio of payload to memory from the peer's largest segments. Linux: tcp_measure_rcv_mss.
     pub(crate) fn measure(&mut self, octets: u32, memory: u32) {
         let ratio = (u64::from(octets) * u64::from(PAYLOAD_DENOMINATOR) / u64::from(memory.max(1))) as u32;
         let ratio = ratio.clamp(1, PAYLOAD_DENOMINATOR - 1);
@@ -214,8 +218,8 @@ impl ReceiveBuffer {
         self.clamp
     }
 
-    /// Increases the earned window for a segment with `octets` that occupies `memory`. Returns whether the window grew.
-    /// Linux: tcp_grow_window.
+    /// Increases the earned window for a segment that has `octets` of payload and uses `memory`. Returns whether
+    /// the window grew. Linux: tcp_grow_window.
     pub(crate) fn grow_earned_window(
         &mut self,
         (octets, memory): (u32, u32),
@@ -238,8 +242,8 @@ impl ReceiveBuffer {
         true
     }
 
-    /// Returns whether a window of segments with `octets` in `memory` would fit into the largest buffer: the larger the
-    /// window, the less memory per octet is allowed. Linux: __tcp_grow_window.
+    /// Returns whether a full window of segments, each with `octets` of payload in `memory`, would fit into the
+    /// largest buffer. The larger the window, the less memory per octet is allowed. Linux: __tcp_grow_window.
     fn would_fit(&self, octets: u32, memory: u32) -> bool {
         let (mut memory, mut window) = (self.payload_of(memory) / 2, self.payload_of(self.max_limit) / 2);
         while self.earned <= window {
@@ -253,7 +257,7 @@ impl ReceiveBuffer {
     }
 
     /// Returns the window to advertise, in octets. `early` is the memory of out-of-order data, `segment` the
-    /// octets of a segment; windows are multiples of 2^`scale`, and `offered` is the last advertised window.
+    /// length of a segment, and `offered` the last advertised window. The window is a multiple of 2^`scale`.
     /// Linux: __tcp_select_window.
     pub(crate) fn offer(&self, early: u32, segment: u32, scale: u8, offered: u32) -> WindowOffer {
         let (mut free, whole) = (self.space(early), self.full_space());
@@ -280,7 +284,8 @@ impl ReceiveBuffer {
         WindowOffer { window, is_pressed }
     }
 
-    /// Enlarges the buffer for this window, because the application reads fast enough. Linux: tcp_rcv_space_adjust.
+    /// Enlarges the buffer so that `window` fits, because the application reads fast enough. Linux:
+    /// tcp_rcv_space_adjust.
     pub(crate) fn enlarge(&mut self, window: u64) {
         let memory = window * u64::from(PAYLOAD_DENOMINATOR) / u64::from(self.payload_ratio);
         let limit = u32::try_from(memory).unwrap_or(u32::MAX).min(self.max_limit);

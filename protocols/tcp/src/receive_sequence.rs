@@ -6,18 +6,18 @@ use hol_wire::tcp::SeqNum;
 #[derive(Debug, Default)]
 pub(crate) struct ReceiveSequence {
     nxt: SeqNum,
-    /// RCV.NXT in our last segment, which the peer knows.
+    /// RCV.NXT in our last segment.
     wup: SeqNum,
-    /// The window in our last segment.
+    /// The window in our last segment, in octets.
     wnd: u32,
-    /// The highest right edge of all advertised windows, unaffected by later rounding. RFC 7323 section 2.4.
+    /// The highest right edge of all windows that we have advertised, before rounding. RFC 7323 section 2.4.
     edge: SeqNum,
-    /// The shift of the windows that we advertise: Rcv.Wind.Shift.
+    /// The window scale shift of the windows that we advertise: Rcv.Wind.Shift.
     scale: u8,
 }
 
 impl ReceiveSequence {
-    /// Sets RCV.NXT after the peer's SYN, and the scale of our windows.
+    /// Sets RCV.NXT after the peer's SYN, and the window scale shift of our windows.
     pub(crate) fn on_syn(&mut self, syn: SeqNum, scale: Option<u8>) {
         self.nxt = syn.next();
         self.edge = self.nxt;
@@ -30,12 +30,12 @@ impl ReceiveSequence {
         self.nxt
     }
 
-    /// Returns RCV.NXT in our last segment.
+    /// Returns RCV.NXT in our last segment, up to which we have acknowledged.
     pub(crate) fn acknowledged(&self) -> SeqNum {
         self.wup
     }
 
-    /// Returns the number of octets received in order and not yet acknowledged.
+    /// Returns the number of octets that were received in order and that we have not acknowledged.
     pub(crate) fn unacknowledged(&self) -> u32 {
         self.nxt.distance_from(self.wup)
     }
@@ -45,17 +45,17 @@ impl ReceiveSequence {
         self.wnd
     }
 
-    /// Returns the shift by which our windows are scaled.
+    /// Returns the window scale shift of our windows.
     pub(crate) fn scale(&self) -> u8 {
         self.scale
     }
 
-    /// Returns whether our windows are scaled.
+    /// Returns whether the windows that we advertise are scaled.
     pub(crate) fn is_scaled(&self) -> bool {
         self.scale > 0
     }
 
-    /// Notes that everything before `nxt` has arrived.
+    /// Sets RCV.NXT to `nxt`: everything before it has arrived.
     pub(crate) fn advance(&mut self, nxt: SeqNum) {
         self.nxt = nxt;
     }
@@ -65,7 +65,7 @@ impl ReceiveSequence {
         if self.edge.after(self.nxt) { self.edge.distance_from(self.nxt) } else { 0 }
     }
 
-    /// Returns the sequence number after the window that was last advertised.
+    /// Returns the sequence number that follows the last advertised window.
     pub(crate) fn window_end(&self) -> SeqNum {
         self.nxt + self.window()
     }
@@ -73,8 +73,8 @@ impl ReceiveSequence {
     /// Returns the window field of a segment that is sent now; `unread` octets of `buffer` wait for the
     /// application, and `free` octets are free.
     ///
-    /// The right edge never moves left (RFC 9293 section 3.8.6), and moves right only by at least a segment
-    /// or half of the buffer (section 3.8.6.2.2).
+    /// The right edge never moves left (RFC 9293 section 3.8.6), and moves right only by at least a segment or
+    /// half of the buffer (RFC 9293 section 3.8.6.2.2).
     pub(crate) fn advertise(&mut self, buffer: u32, unread: u32, free: u32, mss: u32) -> u16 {
         let free = self.limited_to_field(free);
         let current = self.window();
@@ -89,25 +89,25 @@ impl ReceiveSequence {
         field as u16
     }
 
-    /// Stores RCV.NXT and `window` as those of our last segment.
+    /// Stores RCV.NXT and `window` as the values in our last segment.
     fn offer(&mut self, window: u32) {
         (self.wup, self.wnd) = (self.nxt, window);
         self.edge = self.edge.latest(self.nxt + window);
     }
 
-    /// Limits `free` to the largest value that a window field can express.
+    /// Limits `free` to the largest window that a window field can express.
     pub(crate) fn limited_to_field(&self, free: u32) -> u32 {
         free.min(u32::from(u16::MAX) << self.scale)
     }
 
-    /// Returns the window field of a SYN, which is never scaled, so that it may be less than `buffer`. RFC 7323 section 2.2.
+    /// Returns the window field of a SYN. It is not scaled, so it may be less than `buffer`. RFC 7323 section 2.2.
     pub(crate) fn advertise_in_syn(&mut self, buffer: u32) -> u16 {
         self.offer(buffer);
         buffer.min(u16::MAX.into()) as u16
     }
 
     /// Returns the window field of a segment that is sent now. It announces `window`, or the rest of the last
-    /// window if that is larger, because the edge never moves left. Linux: tcp_select_window.
+    /// window if that is larger, because the right edge never moves left. Linux: tcp_select_window.
     pub(crate) fn advertise_selected(&mut self, window: u32) -> u16 {
         let (current, unit) = (self.window(), 1 << self.scale);
         let window = if window < current { current.next_multiple_of(unit) } else { window };

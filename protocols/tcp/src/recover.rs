@@ -50,7 +50,8 @@ impl Endpoint {
         RecoveryTransmission::Lost
     }
 
-    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if no retransmission follows.
+    /// Processes a partial or duplicate acknowledgment in fast recovery; returns false if no retransmission
+    /// follows.
     fn continue_recovery(&mut self, now: Time, info: &mut AckInfo) -> bool {
         if !info.advanced {
             self.count_duplicate(info);
@@ -64,7 +65,8 @@ impl Endpoint {
         self.episode.phase() == Phase::Recovery || self.enter_recovery_if_due(info.echoes)
     }
 
-    /// Ends the phase if all data sent before it are acknowledged; returns true if recovery must wait for further acknowledgments.
+    /// Ends the phase of recovery if all data sent before it began are acknowledged. Returns true if recovery must
+    /// wait for further acknowledgments.
     fn leave_if_complete(&mut self) -> bool {
         if self.snd.una().before(self.episode.recover()) {
             return false;
@@ -92,7 +94,7 @@ impl Endpoint {
         false
     }
 
-    /// Sets the phase to Disorder if segments are SACKed or were retransmitted, otherwise to Open.
+    /// Sets the phase to Disorder if segments are SACKed or were retransmitted; otherwise to Open.
     pub(crate) fn try_keep_open(&mut self) {
         if self.episode.phase() == Phase::Reduced {
             return;
@@ -109,7 +111,7 @@ impl Endpoint {
         self.moderate_window();
     }
 
-    /// Marks segments as lost by the configured method.
+    /// Marks segments as lost by the configured method of loss detection.
     fn find_losses(&mut self, now: Time, info: &mut AckInfo) {
         if self.board.len() == 0 {
             return;
@@ -128,7 +130,7 @@ impl Endpoint {
         info.lost_retransmission |= resent > self.board.retrans_out().segments;
     }
 
-    /// Starts fast recovery if a segment is lost; otherwise sets the mildest phase.
+    /// Starts fast recovery if a segment is lost; otherwise sets the least severe phase that applies.
     fn enter_recovery_if_due(&mut self, echoes: bool) -> bool {
         if self.board.lost().segments == 0 {
             self.set_mildest_phase(echoes);
@@ -141,7 +143,7 @@ impl Endpoint {
         true
     }
 
-    /// Sets the mildest phase if nothing is lost; an ECN echo still reduces the window.
+    /// Sets the least severe phase that applies when no segment is lost. An ECN echo still reduces the window.
     fn set_mildest_phase(&mut self, echoes: bool) {
         if echoes {
             self.reduce_by_echo();
@@ -162,7 +164,7 @@ impl Endpoint {
         self.episode.set_phase(Phase::Recovery);
     }
 
-    /// Reduces ssthresh; cwnd will follow.
+    /// Reduces ssthresh. cwnd is reduced with the following acknowledgments.
     pub(crate) fn begin_reduction(&mut self) {
         let flight = self.board.packets_out().count(self.config.congestion_unit);
         self.episode.end_phase_at(self.snd.nxt());
@@ -175,8 +177,8 @@ impl Endpoint {
         self.statistics.congestion_events += 1;
     }
 
-    /// Handles reneging: waits half a round trip for the peer to acknowledge the SACKed data, then lets the
-    /// timeout discard the SACKs. RFC 2018 section 8.
+    /// Handles reneging: waits half a round trip for the peer to acknowledge the SACKed data. After that time, the
+    /// retransmission timeout discards the SACKs. RFC 2018 section 8.
     fn wait_for_reneging(&mut self, now: Time, info: &mut AckInfo) -> RecoveryTransmission {
         let half = self.rtt.srtt().unwrap_or_default() / 2;
         let patience = half.max(Duration::from_millis(10));

@@ -7,18 +7,18 @@ use crate::recovery_phase::Phase;
 use crate::send::Push;
 use crate::timers::TimerPurpose;
 
-/// What recovery sends after an acknowledgment.
+/// What the sender transmits in recovery after an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecoveryTransmission {
     Nothing,
-    /// Lost segments.
+    /// Retransmissions of lost segments.
     Lost,
-    /// New data, to find out whether a timeout was spurious. RFC 5682 section 3.1, step 2b.
+    /// New data, which show whether a timeout was spurious. RFC 5682 section 3.1, step 2b.
     New,
 }
 
 impl Endpoint {
-    /// Sends the data that the acknowledgment allows.
+    /// Sends the data that an acknowledgment in recovery allows.
     pub(crate) fn transmit_in_recovery(&mut self, now: Time, resend: RecoveryTransmission) {
         match resend {
             RecoveryTransmission::Nothing => {}
@@ -33,7 +33,7 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits lost segments, the oldest first, until the window is full. RFC 6675 section 5.
+    /// Retransmits lost segments, the oldest first, until the congestion window is full. RFC 6675 section 5.
     pub(crate) fn retransmit_lost(&mut self, now: Time) {
         let mut restart = false;
         let mut index = 0;
@@ -56,8 +56,8 @@ impl Endpoint {
         }
     }
 
-    /// Makes a separate block of the segments that are sent together, starting at `index`: as many as the window and
-    /// the rate allow. Linux: tcp_xmit_retransmit_queue.
+    /// Makes the segments that are sent together, starting at `index`, a block: as many as the congestion window
+    /// and the rate allow. Linux: tcp_xmit_retransmit_queue.
     fn begin_block(&mut self, now: Time, index: usize) {
         if self.uses_segmentation_offload() && !self.board.is_in_block_of_previous(index, now) {
             let room = self.cwnd.cwnd() - self.in_flight();
@@ -66,7 +66,7 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits one segment and counts it; returns false if it is beyond the peer's window.
+    /// Retransmits one segment and counts it; returns false if the segment is beyond the peer's window.
     pub(crate) fn retransmit(&mut self, now: Time, index: usize) -> bool {
         let unit = self.config.congestion_unit;
         if !self.resend(now, index, false) {

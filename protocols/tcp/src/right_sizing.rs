@@ -8,38 +8,41 @@ use hol_wire::tcp::{Segment, SeqNum};
 use crate::Endpoint;
 use crate::delayed_ack::SegmentData;
 
-/// The minimum size of a segment after which the window may grow. Linux: tcp_event_data_recv.
+/// Minimum size in octets of a segment that lets the window grow. Linux: tcp_event_data_recv.
 const MIN_SEGMENT: u32 = 128;
 
-/// The parameters of the required window. Linux 6.12: tcp_rcv_space_adjust; 7.3: tcp_rcvbuf_grow.
+/// The parameters from which the required receive window is computed. Linux 6.12: tcp_rcv_space_adjust; 7.3:
+/// tcp_rcvbuf_grow.
 #[derive(Debug, Clone, Copy)]
 struct WindowNeed {
-    /// Octets of room for small variations.
+    /// Number of octets of room for small variations.
     cushion: u64,
-    /// The octets from RCV.NXT to the end of the out-of-order data, or 0 if they do not count.
+    /// Number of octets from RCV.NXT to the end of the out-of-order data; 0 if out-of-order data do not count.
     out_of_order_octets: u64,
-    /// The round trip below which the window grows with the round trip, in microseconds.
+    /// Round-trip time in microseconds below which the growth of the window is proportional to the round-trip
+    /// time.
     low_rtt: u64,
 }
 
-/// What the receiver measures to right-size its buffer.
+/// The measurements by which the receiver chooses the size of its buffer.
 #[derive(Debug, Default)]
 pub(crate) struct RightSizing {
     /// The receiver's estimate of the round-trip time, in eighths of a microsecond. Linux: rcv_rtt_est.rtt_us.
     round_trip: Option<u64>,
-    /// The timestamp of the last sample.
+    /// The timestamp from which the last round-trip sample was taken.
     echo: Option<u32>,
-    /// The measurement by a window of data, which takes a round trip to arrive: its end, and the start time.
+    /// The current measurement of the round-trip time by the arrival of a full window of data: the end of that
+    /// window, and the start time.
     window: Option<(SeqNum, Time)>,
-    /// Maximum number of octets read in a round trip.
+    /// Maximum number of octets that the application has read in a round trip.
     max_read: u32,
-    /// The start of the present round trip: sequence number and time.
+    /// The start of the current round trip: sequence number and time.
     since: (SeqNum, Time),
 }
 
 impl RightSizing {
-    /// Initialises right-sizing when the connection is established: `nxt` is the first sequence number to be read, and
-    /// `expected` octets per round trip are expected.
+    /// Starts the measurements when the connection is established. `nxt` is the first sequence number to be read,
+    /// and `expected` the number of octets to expect per round trip.
     pub(crate) fn on_established(&mut self, now: Time, nxt: SeqNum, expected: u32) {
         self.max_read = expected;
         self.since = (nxt, now);
@@ -50,13 +53,14 @@ impl RightSizing {
         self.round_trip.map(|eighths| Duration::from_nanos(eighths * 1000 / 8))
     }
 
-    /// Limits the maximum read per round trip to the maximum window `clamp`. Linux: tcp_measure_rcv_mss.
+    /// Limits the maximum number of octets read per round trip to the maximum window `clamp`. Linux:
+    /// tcp_measure_rcv_mss.
     fn limit_maximum_read(&mut self, clamp: u32) {
         self.max_read = self.max_read.min(clamp);
     }
 
-    /// Processes a sample from timestamps. A sample above the estimate has a weight of an eighth, because a pause of
-    /// the sender may have caused it. Linux: tcp_rcv_rtt_update.
+    /// Processes a round-trip sample from timestamps. A sample above the estimate has a weight of 1/8, because a
+    /// pause of the sender may have caused it. Linux: tcp_rcv_rtt_update.
     fn sample(&mut self, round_trip: Duration, may_rise: bool) {
         let micros = round_trip.as_nanos() / 1000;
         let smoothed = self.round_trip.filter(|old| 8 * micros >= *old);
@@ -66,14 +70,15 @@ impl RightSizing {
         self.round_trip = Some(smoothed.map_or(8 * micros, |old| old - old / 8 + micros));
     }
 
-    /// Processes a sample from a window of data, which is an upper bound.
+    /// Processes a round-trip sample from the arrival of a window of data, which is an upper bound of the
+    /// round-trip time.
     fn sample_window(&mut self, round_trip: Duration) {
         let eighths = 8 * (round_trip.as_nanos() / 1000).max(1);
         self.round_trip = Some(self.round_trip.map_or(eighths, |old| old.min(eighths)));
     }
 
-    /// Notes that the application has read everything before `nxt`, with `waiting` octets after it; returns the
-    /// required window. `None` unless a round trip is over in which it has read more than in any before. Linux:
+    /// Handles a read up to `nxt`, after which `waiting` octets remain. Returns the required window, or `None`
+    /// unless a round trip has ended in which the application read more than in any before. Linux:
     /// tcp_rcv_space_adjust.
     fn on_read(&mut self, now: Time, nxt: SeqNum, waiting: u32, need: WindowNeed) -> Option<u64> {
         let (start, began) = self.since;
@@ -93,7 +98,8 @@ impl RightSizing {
         Some(wanted)
     }
 
-    /// Returns the required window, in octets, if `read` octets are read per round trip. `read` is at least `max_read`.
+    /// Returns the required window in octets if the application reads `read` octets per round trip. `read` is at
+    /// least `max_read`.
     fn window_for(&self, read: u32, need: WindowNeed) -> u64 {
         // Twice the octets read leaves room for a loss. The growth is doubled, because the acknowledgment
         // sent now applies to the round trip after the current one.
@@ -107,7 +113,8 @@ impl RightSizing {
 }
 
 impl Endpoint {
-    /// Takes a round-trip sample from a full-sized segment that echoes a timestamp for the first time. Linux: tcp_rcv_rtt_measure_ts.
+    /// Takes a round-trip sample from a full-sized segment that echoes a timestamp for the first time. Linux:
+    /// tcp_rcv_rtt_measure_ts.
     pub(crate) fn measure_round_trip(&mut self, now: Time, segment: &Segment) {
         let sizing = &mut self.sizing;
         let echo = self.timestamps.echo();
@@ -121,7 +128,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes a round-trip sample from a window of data, without timestamps. Linux: tcp_rcv_rtt_measure.
+    /// Takes a round-trip sample from the arrival of a window of data, if there are no timestamps. Linux:
+    /// tcp_rcv_rtt_measure.
     fn measure_window(&mut self, now: Time) {
         let nxt = self.rcv.nxt();
         let beyond = nxt + self.rcv.offered();
@@ -133,7 +141,7 @@ impl Endpoint {
         }
     }
 
-    /// Accounts for in-order data: takes a round-trip sample, and lets the window grow if the segment is large enough.
+    /// Handles in-order data: takes a round-trip sample, and lets the window grow if the segment is large enough.
     pub(crate) fn account_data(&mut self, now: Time, octets: u32, memory: u32) {
         self.measure_window(now);
         if octets >= MIN_SEGMENT {
@@ -141,7 +149,8 @@ impl Endpoint {
         }
     }
 
-    /// Increases the earned window for a segment, if its memory permits; the larger window is announced soon.
+    /// Increases the earned window for a segment, if the memory that the segment uses permits this. The larger
+    /// window is announced soon.
     pub(crate) fn earn_window(&mut self, octets: u32, memory: u32) {
         let (early, segment) = (self.reassembly.memory(), self.acks.segment_size());
         if self.buffer.grow_earned_window((octets, memory), early, self.advertised_mss(), segment) {
@@ -149,7 +158,8 @@ impl Endpoint {
         }
     }
 
-    /// Estimates the size of the peer's segments, in `memory` each. Linux: tcp_measure_rcv_mss.
+    /// Estimates the size of the peer's segments, each of which uses `memory` octets of memory. Linux:
+    /// tcp_measure_rcv_mss.
     pub(crate) fn measure_segment(&mut self, text: SegmentData, memory: u32) {
         if text.is_longer_than_known(&self.acks) {
             self.buffer.measure(text.octets(), memory);
@@ -158,8 +168,8 @@ impl Endpoint {
         self.acks.measure(text, self.config.mss.into(), self.timestamps.length());
     }
 
-    /// Enlarges the buffer if necessary after the application has read everything. Data that arrived together
-    /// are read packet by packet; only the first read counts.
+    /// Enlarges the receive buffer if necessary after the application has read all data. Data that arrived
+    /// together are read packet by packet; only the first read counts.
     pub(crate) fn adjust_receive_buffer(&mut self, now: Time) {
         let nxt = self.rcv.nxt() - self.reader.held_octets() as u32;
         let waiting = self.buffer.octets_after_first();
@@ -170,7 +180,7 @@ impl Endpoint {
         self.buffer.read(self.reader.held_octets() as u32);
     }
 
-    /// Enlarges the buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
+    /// Enlarges the receive buffer if out-of-order data need it. Linux: tcp_data_queue_ofo.
     pub(crate) fn enlarge_buffer_for_out_of_order_data(&mut self) {
         if self.config.receive_buffer_for_early {
             self.buffer.enlarge(self.sizing.window_for(self.sizing.max_read, self.need()));

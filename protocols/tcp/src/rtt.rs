@@ -5,10 +5,10 @@ use hol_wire::tcp::SeqNum;
 
 use crate::{Config, RttEstimator};
 
-/// The timeout if the handshake provided no sample. RFC 6298 section 5.7.
+/// The retransmission timeout if the handshake gave no round-trip sample. RFC 6298 section 5.7.
 const FALLBACK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The round-trip time estimate and RTO.
+/// The estimate of the round-trip time, and the retransmission timeout (RTO).
 #[derive(Debug, Clone)]
 pub(crate) struct Rtt {
     estimator: RttEstimator,
@@ -16,11 +16,11 @@ pub(crate) struct Rtt {
     rto_min: Duration,
     rto_max: Duration,
     granularity: Duration,
-    /// SRTT, in eighths of a nanosecond so that the gain of 1/8 loses nothing.
+    /// SRTT in eighths of a nanosecond, so that the gain of 1/8 causes no rounding.
     srtt8: Option<u64>,
     /// The smoothed mean deviation, in quarters of a nanosecond: RTTVAR as in RFC 6298.
     deviation4: u64,
-    /// Linux's RTTVAR (four deviations): the largest deviation of each window.
+    /// Linux's RTTVAR in nanoseconds: four times the largest deviation of each window.
     variance: u64,
     greatest: u64,
     window_end: SeqNum,
@@ -48,7 +48,8 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample. `una` and `nxt` (SND.UNA and SND.NXT) delimit windows.
+    /// Takes a round-trip sample. `una` and `nxt` (SND.UNA and SND.NXT) delimit the windows in which Linux
+    /// measures the deviation.
     pub(crate) fn sample(&mut self, rtt: Duration, una: SeqNum, nxt: SeqNum) {
         let sample = rtt.as_nanos();
         match self.srtt8 {
@@ -74,13 +75,13 @@ impl Rtt {
         self.window_end = nxt;
     }
 
-    /// Updates the deviation: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
+    /// Updates the mean deviation: RTTVAR = 3/4 RTTVAR + 1/4 |SRTT - R|. RFC 6298 section 2.3.
     fn update_deviation(&mut self, error: i64) {
         self.deviation4 = (self.deviation4 as i64 + error - (self.deviation4 >> 2) as i64) as u64;
     }
 
-    /// Updates the deviation as Linux does. A falling round-trip time must not raise the variance much (RFC 3522), so its gain is 1/32; the
-    /// variance in use is the largest of a window and decays by a quarter.
+    /// Updates the deviation as Linux does. A falling round-trip time must not raise the variance much (RFC 3522),
+    /// so the gain is then 1/32. The variance that is used is the largest of a window, and decays by a quarter.
     fn update_deviation_as_linux(&mut self, error: i64, una: SeqNum, nxt: SeqNum) {
         let mut change = error.abs() - (self.deviation4 >> 2) as i64;
         if error < 0 && change > 0 {
@@ -98,12 +99,12 @@ impl Rtt {
         }
     }
 
-    /// Updates the minimum with a round-trip time, which may differ from the sample for RTO.
+    /// Updates the minimum round-trip time. `rtt` may differ from the sample that is used for RTO.
     pub(crate) fn observe_min(&mut self, rtt: Duration) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }
 
-    /// Computes RTO from SRTT and RTTVAR. RFC 6298 section 5, last paragraph: a new sample ends the back-off.
+    /// Computes RTO from SRTT and RTTVAR. This ends the back-off. RFC 6298 section 5, last paragraph.
     pub(crate) fn reset_backoff(&mut self) {
         let Some(srtt) = self.srtt() else { return };
         let variance = match self.estimator {
@@ -119,7 +120,7 @@ impl Rtt {
         self.rto = (self.rto * 2).min(self.rto_max);
     }
 
-    /// Sets RTO to 3 s if the handshake is complete without a sample. RFC 6298 section 5.7.
+    /// Sets RTO to 3 s if the handshake has completed without a round-trip sample. RFC 6298 section 5.7.
     pub(crate) fn on_established(&mut self) {
         if self.srtt8.is_none() {
             self.rto = FALLBACK_TIMEOUT.clamp(self.rto_min, self.rto_max);
@@ -136,7 +137,7 @@ impl Rtt {
         self.min
     }
 
-    /// Returns RTO with its back-off.
+    /// Returns RTO, including its back-off.
     pub(crate) fn rto(&self) -> Duration {
         self.rto
     }

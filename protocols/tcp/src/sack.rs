@@ -7,15 +7,15 @@ use smallvec::SmallVec;
 use crate::Endpoint;
 use crate::ack_info::AckInfo;
 
-/// The number of segments that the peer has reported as duplicates.
+/// The number of segments that the peer has reported as duplicates by D-SACK.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DuplicateReports {
     segments: u64,
 }
 
 impl DuplicateReports {
-    /// Adds `segments`; returns false if the total exceeds the number of segments ever retransmitted (`resent`),
-    /// because the network then duplicates packets.
+    /// Adds `segments`. Returns false if the total exceeds `resent`, the number of segments ever retransmitted:
+    /// the network then duplicates packets.
     fn count(&mut self, segments: u32, resent: u64) -> bool {
         self.segments += u64::from(segments);
         self.segments <= resent
@@ -23,7 +23,7 @@ impl DuplicateReports {
 }
 
 impl Endpoint {
-    /// Marks our segments that the SACK blocks of the peer's `segment` report.
+    /// Marks our segments that the SACK blocks in the peer's `segment` report.
     pub(crate) fn mark_sacked_segments(&mut self, now: Time, segment: &Segment, info: &mut AckInfo) {
         let blocks = &segment.options.sack;
         let duplicate =
@@ -90,7 +90,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes a D-SACK; returns false if it cannot be caused by a retransmission.
+    /// Processes a D-SACK; returns false if no retransmission can have caused it.
     fn take_duplicate_report(&mut self, block: SackBlock, info: &mut AckInfo) -> bool {
         let length = block.right.distance_from(block.left);
         if !block.left.before(block.right) || length > self.snd.max_window() {
@@ -117,7 +117,8 @@ impl Endpoint {
         true
     }
 
-    /// Notes reordering: a segment that was never retransmitted was delivered after a segment sent later.
+    /// Records reordering: a segment that was never retransmitted was delivered after a segment that was sent
+    /// later.
     pub(crate) fn note_reordering(&mut self, low: SeqNum, high: SeqNum) {
         let distance = high.distance_from(low).div_ceil(self.negotiated.mss());
         self.episode.reordering.note_distance(distance);

@@ -7,15 +7,16 @@ use hol_wire::tcp::SeqNum;
 
 use crate::Endpoint;
 
-/// Out-of-order segments acknowledged at once for each RCV.NXT, enough for a fast retransmit.
+/// Number of out-of-order segments that are acknowledged at once while RCV.NXT does not change; enough
+/// for a fast retransmit.
 const IMMEDIATE_ACKS: u32 = 3;
 
-/// Out-of-order segments that wait for a common acknowledgment.
+/// Counts out-of-order segments that wait for a common acknowledgment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AckCompression {
-    /// The number of waiting segments.
+    /// Number of out-of-order segments that wait for a common acknowledgment.
     waiting_segments: u32,
-    /// The number of segments acknowledged at once since RCV.NXT has been `nxt`.
+    /// Number of segments that were acknowledged at once since RCV.NXT has been `nxt`.
     at_once: u32,
     nxt: SeqNum,
 }
@@ -26,7 +27,8 @@ impl AckCompression {
         self.waiting_segments = 0;
     }
 
-    /// Counts an out-of-order segment; returns whether it must be acknowledged at once.
+    /// Counts an out-of-order segment that arrives while `nxt` (RCV.NXT) is missing; returns whether it
+    /// must be acknowledged at once.
     pub(crate) fn on_segment(&mut self, nxt: SeqNum, max: u32) -> bool {
         if self.waiting_segments >= max {
             return true;
@@ -44,7 +46,7 @@ impl AckCompression {
 }
 
 impl Endpoint {
-    /// Acknowledges an out-of-order segment, now or later.
+    /// Acknowledges an out-of-order segment, now or together with later ones.
     pub(crate) fn acknowledge_out_of_order(&mut self, now: Time) {
         let max = self.config.sack_compression;
         if !self.negotiated.uses_sack() || self.acks.on_segment_out_of_order(self.rcv.nxt(), max) {

@@ -10,16 +10,16 @@ use hol_wire::tcp::{Flags, SeqNum};
 
 use crate::CongestionUnit;
 
-/// An upper bound of the segments in a block, which has 64 KiB in segments of 1448 octets.
+/// Upper bound of the number of segments in a block, which has 64 KiB in segments of 1448 octets.
 const MAX_BLOCK_SEGMENTS: usize = 64;
 
-/// A segment that was sent and is not acknowledged cumulatively.
+/// A segment that was sent and that the cumulative acknowledgment does not cover.
 #[derive(Debug, Clone)]
 pub(crate) struct SentSegment {
     pub(crate) seq: SeqNum,
     pub(crate) flags: Flags,
     pub(crate) payload: Bytes,
-    /// When the latest copy was sent.
+    /// When the latest copy of the segment was sent.
     pub(crate) sent: Time,
     /// When the segment was sent first.
     pub(crate) first_sent: Time,
@@ -29,15 +29,16 @@ pub(crate) struct SentSegment {
     pub(crate) lost: bool,
     /// Whether a retransmission of the segment is in flight.
     pub(crate) resent: bool,
-    /// Whether RACK has marked the latest copy as lost, and does not consider it again. Linux: tsorted_sent_queue.
+    /// Whether RACK has marked the latest copy as lost, so that RACK does not consider it again. Linux:
+    /// tsorted_sent_queue.
     pub(crate) marked_by_rack: bool,
-    /// Whether the latest copy was sent after new data, but at the same time.
+    /// Whether the latest copy was sent at the same time as new data, but after them.
     pub(crate) follows_new: bool,
     /// Whether the segment was ever retransmitted, so that it gives no round-trip sample (Karn).
     pub(crate) ever_resent: bool,
-    /// The data that a rate-based congestion controller has stored with the latest copy.
+    /// The delivery state that a rate-based congestion controller has stored with the latest copy.
     pub(crate) departure: Option<Box<DeliveryAtSend>>,
-    /// Memory in the send buffer in addition to the segment's octets.
+    /// Memory in octets that the segment uses in the send buffer in addition to its own octets.
     pub(crate) overhead: u32,
 }
 
@@ -48,25 +49,26 @@ pub(crate) struct SegmentTotals {
     pub(crate) octets: u32,
 }
 
-/// The delivery state stored with a lost segment, its sequence numbers, and the losses up to it.
+/// The delivery state stored with a lost segment, the segment's sequence numbers, and the number of losses up to
+/// it.
 pub(crate) type LostSegmentState = (DeliveryAtSend, (u32, u32), u32);
 
-/// The retransmission queue with its counters; SYN and FIN are entries like data.
+/// The retransmission queue with its counters. SYN and FIN are entries like data.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
-    /// The departures of segments that were marked lost and not yet reported.
+    /// Lost segments that have not been reported to the congestion controller, each with its delivery state.
     lost_departures: Vec<LostSegmentState>,
     segments: VecDeque<SentSegment>,
-    /// The segments and octets of all entries.
+    /// Numbers of segments and octets of all entries.
     out: SegmentTotals,
     sacked: SegmentTotals,
     lost: SegmentTotals,
     resent: SegmentTotals,
-    /// The memory of all segments in the send buffer in addition to their octets.
+    /// Memory in octets that all segments use in the send buffer in addition to their own octets.
     overhead: u32,
     /// The number of segments ever considered lost.
     losses: u32,
-    /// The end of the highest SACKed segment.
+    /// Sequence number that follows the highest SACKed segment.
     highest_sacked: SeqNum,
 }
 
@@ -104,7 +106,7 @@ impl SentSegment {
         }
     }
 
-    /// Returns the sequence number after the segment.
+    /// Returns the sequence number that follows the segment.
     pub(crate) fn end(&self) -> SeqNum {
         self.seq + self.length()
     }
@@ -127,7 +129,7 @@ impl SegmentTotals {
         self.octets -= segment.length();
     }
 
-    /// Returns the number in the unit of the congestion window.
+    /// Returns the number of segments or octets, whichever is the unit of the congestion window.
     pub(crate) fn count(self, unit: CongestionUnit) -> u32 {
         match unit {
             CongestionUnit::Packets => self.segments,
@@ -143,23 +145,23 @@ impl Scoreboard {
         self.segments.iter()
     }
 
-    /// Returns the size of the whole queue.
+    /// Returns the numbers of segments and octets of the whole queue.
     pub(crate) fn packets_out(&self) -> SegmentTotals {
         self.out
     }
 
-    /// Returns the segments and octets that the peer has SACKed (without SACK: one segment for each duplicate
-    /// acknowledgment).
+    /// Returns the numbers of segments and octets that the peer has SACKed. Without SACK, each duplicate
+    /// acknowledgment counts as one segment.
     pub(crate) fn sacked(&self) -> SegmentTotals {
         self.sacked
     }
 
-    /// Returns the segments and octets that are considered lost.
+    /// Returns the numbers of segments and octets that are considered lost.
     pub(crate) fn lost(&self) -> SegmentTotals {
         self.lost
     }
 
-    /// Returns the retransmissions in flight.
+    /// Returns the numbers of segments and octets of retransmissions in flight.
     pub(crate) fn retrans_out(&self) -> SegmentTotals {
         self.resent
     }
@@ -169,12 +171,12 @@ impl Scoreboard {
         self.losses
     }
 
-    /// Returns the memory of all segments in the send buffer.
+    /// Returns the memory in octets that all segments use in the send buffer.
     pub(crate) fn memory(&self) -> usize {
         self.out.octets as usize + self.overhead as usize
     }
 
-    /// Returns the number of segments.
+    /// Returns the number of segments in the queue.
     pub(crate) fn len(&self) -> usize {
         self.segments.len()
     }
@@ -189,7 +191,7 @@ impl Scoreboard {
         self.segments.front()
     }
 
-    /// Adds a new segment that was sent.
+    /// Adds a segment that was sent for the first time.
     pub(crate) fn push(&mut self, segment: SentSegment) {
         self.out.add(&segment);
         self.overhead += segment.overhead;
@@ -214,7 +216,7 @@ impl Scoreboard {
         Some(segment)
     }
 
-    /// Returns the segments entirely between `left` and `right`.
+    /// Returns the indices of the segments entirely between `left` and `right`.
     pub(crate) fn segments_within(&self, left: SeqNum, right: SeqNum) -> Range<usize> {
         let start = self.segments.partition_point(|segment| segment.seq.before(left));
         let end = self.segments.partition_point(|segment| segment.end().at_or_before(right));
@@ -242,7 +244,7 @@ impl Scoreboard {
         self.highest_sacked = self.highest_sacked.latest(segment.end());
     }
 
-    /// Merges SACKed blocks; a merged block has no overhead of its own any more. Linux: tcp_shift_skb_data.
+    /// Merges SACKed blocks. A merged block has no overhead of its own any more. Linux: tcp_shift_skb_data.
     fn merge_reported(&mut self, index: usize) {
         if self.overhead == 0 {
             return;
@@ -258,7 +260,8 @@ impl Scoreboard {
         }
     }
 
-    /// Merges the block that ends with segment `last` into the previous one if both are SACKed and have segments of the same size.
+    /// Merges the block that ends with segment `last` with the block before it, if both are SACKed and consist of
+    /// segments of the same size.
     fn merge_with_previous(&mut self, last: usize) {
         let (mut first, min) = (last, last.saturating_sub(MAX_BLOCK_SEGMENTS));
         while first > min && self.segments[first].sacked && self.segments[first - 1].overhead == 0 {
@@ -272,7 +275,7 @@ impl Scoreboard {
         }
     }
 
-    /// Notes that the retransmission of a segment is no longer in flight.
+    /// Records that the retransmission of a segment is no longer in flight.
     pub(crate) fn on_retransmission_arrived(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.resent {
@@ -281,7 +284,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment's latest copy as lost, unless it is already.
+    /// Marks a segment's latest copy as lost, unless it is already marked.
     pub(crate) fn mark_lost(&mut self, index: usize) {
         let segment = &mut self.segments[index];
         if segment.sacked || (segment.lost && !segment.resent) {
@@ -301,20 +304,21 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment's latest copy as lost because later copies were delivered. RFC 8985 section 6.2, step 5.
+    /// Marks a segment's latest copy as lost, because segments that were sent later have been delivered. RFC 8985
+    /// section 6.2, step 5.
     pub(crate) fn mark_lost_by_rack(&mut self, index: usize) {
         self.mark_lost(index);
         self.segments[index].marked_by_rack = true;
     }
 
-    /// Takes the segments that were marked lost since the last call. Returns the delivery state stored with
-    /// each, its sequence numbers, and the losses up to it.
+    /// Returns the segments that were marked as lost since the last call: for each, its delivery state, its
+    /// sequence numbers, and the number of losses up to it.
     pub(crate) fn take_lost_segment_states(&mut self) -> Vec<LostSegmentState> {
         std::mem::take(&mut self.lost_departures)
     }
 
-    /// Notes that a segment was retransmitted. A probe does not count as a retransmission in flight, because
-    /// the original is not considered lost.
+    /// Records that a segment was retransmitted. A tail loss probe does not count as a retransmission in flight,
+    /// because the original is not considered lost.
     pub(crate) fn note_retransmission(
         &mut self,
         index: usize,
@@ -333,20 +337,20 @@ impl Scoreboard {
         }
     }
 
-    /// Marks the segments that were retransmitted at `now` as sent after new data.
+    /// Records that the segments retransmitted at `now` were sent after new data.
     pub(crate) fn note_new_data_before(&mut self, now: Time) {
         let resent = self.segments.iter_mut().filter(|segment| segment.resent && segment.sent == now);
         resent.for_each(|segment| segment.follows_new = true);
     }
 
-    /// Returns whether segment `index` is retransmitted in one block with the previous one.
+    /// Returns whether segment `index` was retransmitted in the same block as the segment before it.
     pub(crate) fn is_in_block_of_previous(&self, index: usize, now: Time) -> bool {
         let before = index.checked_sub(1).map(|before| &self.segments[before]);
         before.is_some_and(|before| before.overhead == 0 && before.resent && before.sent == now)
     }
 
-    /// Ends the block of segment `index` after at most `segments` segments with the same marks; its last segment
-    /// gets this `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
+    /// Ends the block that starts with segment `index` after at most `segments` segments with the same marks. Its
+    /// last segment gets this `overhead`. Linux: tcp_fragment, also by tcp_match_skb_to_sack.
     pub(crate) fn end_block(&mut self, index: usize, segments: usize, overhead: u32) {
         let marks = |at: usize| {
             let segment = &self.segments[at];
@@ -371,7 +375,7 @@ impl Scoreboard {
                 .is_some_and(|before| before.overhead == 0 && before.resent && before.sent == segment.sent)
     }
 
-    /// Removes the mark `lost` from all segments.
+    /// Removes the mark "lost" from all segments.
     pub(crate) fn clear_lost(&mut self) {
         for segment in &mut self.segments {
             segment.lost = false;
@@ -379,7 +383,7 @@ impl Scoreboard {
         self.lost = SegmentTotals::default();
     }
 
-    /// Removes all SACKed marks, because the peer has discarded the data. RFC 2018 section 8.
+    /// Removes the mark "SACKed" from all segments, because the peer has discarded the data. RFC 2018 section 8.
     pub(crate) fn clear_sacked(&mut self) {
         for segment in &mut self.segments {
             segment.sacked = false;
@@ -396,12 +400,12 @@ impl Scoreboard {
         self.sacked = SegmentTotals { segments, octets };
     }
 
-    /// Returns the end of the highest SACKed data; `una` if there are none.
+    /// Returns the end of the highest SACKed data, or `una` if no data are SACKed.
     pub(crate) fn highest_sacked(&self, una: SeqNum) -> SeqNum {
         if self.sacked.segments == 0 { una } else { self.highest_sacked }
     }
 
-    /// Returns the estimated data in flight: pipe in RFC 6675 section 4.
+    /// Returns the estimated amount of data in flight: pipe in RFC 6675 section 4.
     pub(crate) fn in_flight(&self, unit: CongestionUnit) -> u32 {
         let left = self.sacked.count(unit) + self.lost.count(unit);
         (self.out.count(unit) + self.resent.count(unit)).saturating_sub(left)
@@ -426,8 +430,8 @@ impl Scoreboard {
         }
     }
 
-    /// Splits segment `index` after `octets`; both parts keep its marks, and a FIN stays with the second. The first becomes a block with an
-    /// `overhead`. Linux: tcp_fragment.
+    /// Splits segment `index` after `octets`. Both parts get its marks, and a FIN stays with the second. The first
+    /// part becomes a block with an `overhead`. Linux: tcp_fragment.
     pub(crate) fn split(&mut self, index: usize, octets: usize, overhead: u32) {
         let first = &mut self.segments[index];
         let mut rest = first.clone();
@@ -447,7 +451,7 @@ impl Scoreboard {
         self.segments.insert(index + 1, rest);
     }
 
-    /// Divides the rest of a block, from segment `index` on, into segments of `octets` while the marks are
+    /// Divides the rest of a block, from segment `index` on, into segments of `octets`, as far as the marks are
     /// the same. Linux: tcp_set_skb_tso_segs after tcp_fragment.
     pub(crate) fn divide(&mut self, mut index: usize, octets: usize) {
         while let (Some(this), Some(next)) = (self.segments.get(index), self.segments.get(index + 1))
@@ -487,8 +491,8 @@ impl Scoreboard {
         }
     }
 
-    /// Appends the following segments to segment `index`, at most `max` if that is not 0, while the result
-    /// stays within `space` octets and `limit`.
+    /// Appends the following segments to segment `index`: at most `max` of them if `max` is not 0, and only while
+    /// the result has at most `space` octets and ends at most at `limit`.
     pub(crate) fn collapse(&mut self, index: usize, max: u32, space: usize, limit: SeqNum) {
         let end = if max == 0 { usize::MAX } else { index + max as usize };
         let joins = |segment: &SentSegment| !segment.sacked && !segment.flags.contains(Flags::SYN);
@@ -517,7 +521,7 @@ impl Scoreboard {
         self.segments[index].payload = octets.freeze();
     }
 
-    /// Transfers the counters and marks of `absorbed` to segment `index`, which replaces it.
+    /// Adds the counters and marks of the segment `absorbed` to segment `index`, which takes its place.
     fn absorb(&mut self, index: usize, absorbed: &SentSegment) {
         let into = &mut self.segments[index];
         into.flags = into.flags | absorbed.flags;

@@ -9,38 +9,38 @@ use crate::scoreboard::SentSegment;
 use crate::timers::TimerPurpose;
 use crate::{CongestionUnit, Endpoint, State};
 
-/// The rules that new data may ignore when they are sent.
+/// Which rules new data may ignore when they are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Push {
-    /// All rules apply.
+    /// All rules apply to the data.
     Normal,
-    /// Data do not wait for more to fill a segment.
+    /// Data do not wait until they fill a segment (Nagle's algorithm).
     Undelayed,
-    /// Like `Undelayed`, but limited to two blocks or to what the rate allows in 1/1024 s, whichever is more; then lost
-    /// data follow. F-RTO, RFC 5682.
+    /// Like `Undelayed`, but sends at most two blocks or what the rate allows in 1/1024 s, whichever is more; lost
+    /// data are retransmitted after them. F-RTO, RFC 5682.
     FRto,
-    /// Like `Undelayed`, but only the first block is sent.
+    /// Like `Undelayed`, but sends only the first block.
     FirstBlock,
-    /// The first block is sent regardless of the congestion window: a tail loss probe.
+    /// Sends the first block regardless of the congestion window, as a tail loss probe.
     Probe,
 }
 
-/// A segment that may be sent.
+/// A segment that may be sent now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NextSegment {
-    /// Octets of data.
+    /// Number of octets of data.
     pub(crate) size: usize,
-    /// Whether the segment has a FIN.
+    /// Whether the segment contains a FIN.
     pub(crate) fin: bool,
     /// Whether the segment is smaller than a full-sized one.
     pub(crate) is_small: bool,
-    /// Whether PSH is set.
+    /// Whether the segment has PSH set.
     pub(crate) pushed: bool,
     /// Whether the segment is cut from a block of several; PSH is then set at the end of the block.
     pub(crate) is_part_of_block: bool,
     /// Whether the segment is the last of its block.
     pub(crate) ends_block: bool,
-    /// Memory in the send buffer in addition to the segment's octets.
+    /// Memory in octets that the segment uses in the send buffer in addition to its own octets.
     pub(crate) overhead: u32,
 }
 
@@ -54,7 +54,7 @@ impl NextSegment {
 }
 
 impl Endpoint {
-    /// Appends data of the application to the byte stream.
+    /// Appends data of the application to the byte stream, and sends what may be sent.
     pub(crate) fn write(&mut self, now: Time, octets: Bytes) {
         if octets.is_empty() || !self.machine.state().may_send() || !self.queue.is_open() {
             return;
@@ -84,8 +84,8 @@ impl Endpoint {
         self.push(now, if is_partial { Push::Undelayed } else { Push::Normal });
     }
 
-    /// Appends data to the last block and to new blocks. A full block may be sent before the write ends; `is_partial`:
-    /// the write continues later. Linux: tcp_sendmsg_locked.
+    /// Appends data to the last block and to new blocks. A full block may be sent before all data of the write are
+    /// appended. `is_partial` says whether the write continues later. Linux: tcp_sendmsg_locked.
     fn fill_blocks(&mut self, now: Time, mut octets: Bytes, is_partial: bool) {
         if self.queue.blocks() == 0 && octets.len() <= self.guaranteed_block_size() && !is_partial {
             self.snd.on_written(octets.len() as u32);
@@ -110,13 +110,13 @@ impl Endpoint {
         }
     }
 
-    /// Sets PSH at the end of a write. Linux: tcp_mark_push.
+    /// Sets PSH on the last block, because a write ends there. Linux: tcp_mark_push.
     fn mark_pushed(&mut self) {
         self.queue.set_pushed(true);
         self.snd.on_pushed();
     }
 
-    /// Sends the data that may be sent; if only the peer's window prevents it, starts the persist timer.
+    /// Sends the data that may be sent. If only the peer's window prevents sending, starts the persist timer.
     pub(crate) fn push_pending(&mut self, now: Time) {
         self.push(now, Push::Normal);
     }
@@ -149,8 +149,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends segment by segment; returns how much was sent, in the unit of the congestion window, and whether this
-    /// window prevents more.
+    /// Sends new data segment by segment. Returns the amount sent, in the unit of the congestion window, and
+    /// whether this window prevents more.
     fn send_segments(&mut self, now: Time, push: Push) -> (u32, bool) {
         let mut sent = 0;
         let mut train = self.sendable_segments(now, push);
@@ -176,7 +176,7 @@ impl Endpoint {
         if left < self.cwnd.quantum() { 0 } else { left }
     }
 
-    /// Returns the next new segment if every rule allows it.
+    /// Returns the next new segment; `None` if a rule forbids to send it now.
     fn next_segment(&self, push: Push) -> Option<NextSegment> {
         let usable = self.snd.usable_window() as usize;
         let size = self.next_size(usable)?;
@@ -207,15 +207,16 @@ impl Endpoint {
         .then_some(next)
     }
 
-    /// Returns the size of the next segment. `None` if the peer's window does not allow all of it and less than half of
-    /// the peer's largest window is open: the sender's silly window syndrome avoidance, RFC 9293 section 3.8.6.2.1.
+    /// Returns the size of the next segment. Returns `None` to avoid the silly window syndrome: if the peer's
+    /// window does not allow the whole segment, and less than half of the peer's largest window is open. RFC 9293
+    /// section 3.8.6.2.1.
     fn next_size(&self, usable: usize) -> Option<usize> {
         let full = self.queue.length().min(self.payload_limit());
         let worthwhile = 2 * usable >= self.snd.max_window() as usize;
         if full <= usable { Some(full) } else { worthwhile.then_some(usable) }
     }
 
-    /// Returns the largest payload of a segment now; options such as SACK blocks reduce it. RFC 9293 section
+    /// Returns the maximum payload of a segment sent now; options such as SACK blocks reduce it. RFC 9293 section
     /// 3.7.1.
     pub(crate) fn payload_limit(&self) -> usize {
         let (blocks, counters) = self.variable_options_due();
@@ -285,8 +286,8 @@ impl Endpoint {
         }
     }
 
-    /// Retransmits the segment at `index` of the scoreboard without the part beyond the peer's window; returns false if all of it is
-    /// beyond. RFC 9293 section 3.8.6: a window may have shrunk.
+    /// Retransmits the segment at `index` of the scoreboard, without the part beyond the peer's window, which may
+    /// have shrunk (RFC 9293 section 3.8.6). Returns false if the whole segment is beyond it.
     pub(crate) fn resend(&mut self, now: Time, index: usize, probe: bool) -> bool {
         if index == 0 {
             self.board.trim_front(self.snd.una());
@@ -325,7 +326,7 @@ impl Endpoint {
         self.transmit(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false));
     }
 
-    /// Sends an acknowledgment of the data before `ack`, although more have arrived. Linux: `__tcp_send_ack`.
+    /// Sends an acknowledgment of the data before `ack`, although more data have arrived. Linux: `__tcp_send_ack`.
     pub(crate) fn send_ack_of(&mut self, now: Time, ack: SeqNum) {
         self.transmit_with_ack(now, self.snd.nxt(), Flags::ACK, Bytes::new(), (now, false), ack);
     }
@@ -383,7 +384,7 @@ impl Endpoint {
         });
     }
 
-    /// Queues a segment to the peer for transmission; does nothing without a peer.
+    /// Queues a segment to the peer for transmission; does nothing if there is no peer.
     pub(crate) fn send_to_peer(&mut self, ecn: Ecn, segment: impl FnOnce(u16, u16) -> Segment) {
         let Some((address, port)) = self.remote else { return };
         let segment = segment(self.local.1, port);
@@ -406,7 +407,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of SACK blocks in the next segment, and of counters of accurate ECN, if it has that option.
+    /// Returns the number of SACK blocks in the next segment, and the number of counters in its AccECN option;
+    /// `None` without that option.
     fn variable_options_due(&self) -> (usize, Option<usize>) {
         let blocks = self.sack_blocks_due();
         if !self.marks.counts_marks() || self.machine.state() == State::TimeWait {
@@ -419,7 +421,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the number of SACK blocks in the next segment: up to three with timestamps, four otherwise. RFC 2018 section 3.
+    /// Returns the number of SACK blocks in the next segment: up to three with timestamps, four otherwise. RFC
+    /// 2018 section 3.
     fn sack_blocks_due(&self) -> usize {
         if !self.negotiated.uses_sack() {
             return 0;
@@ -443,7 +446,7 @@ impl Endpoint {
         self.rcv.advertise(buffer, unread, self.free_buffer(), self.config.mss.into())
     }
 
-    /// Returns the number of free octets of the receive buffer.
+    /// Returns the number of free octets in the receive buffer.
     pub(crate) fn free_buffer(&self) -> u32 {
         let held = self.reassembly.octets() + self.reader.held_octets();
         self.buffer.limit().saturating_sub(held as u32)

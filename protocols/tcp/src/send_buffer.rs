@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-/// Zeros that long writes share instead of storing their own.
+/// Zeros that all long writes share, instead of storing their own.
 static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
-/// Number of octets at the start of a long write that are always stored, because they distinguish messages.
+/// Number of octets at the start of a long write that are always stored, because they identify the message.
 const HEAD_OCTETS: usize = 16;
-/// Length in octets from which a write counts as long; shorter writes are stored as they are.
+/// Minimum length in octets of a long write. Shorter writes are stored as they are.
 const LONG_WRITE: usize = 1024;
 
 /// A queue of octets that returns whole writes without copying them.

@@ -6,33 +6,34 @@ use bytes::Bytes;
 
 use crate::send_buffer::SendBuffer;
 
-/// The octets to send, and whether our FIN is queued or sent.
+/// The data to send, and whether our FIN is queued or sent.
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     buffer: SendBuffer,
-    /// The blocks of the octets, if they are used.
+    /// The blocks into which the queued octets are divided; empty if segments are sent one by one.
     blocks: VecDeque<Block>,
     fin: Fin,
-    /// Whether PSH is set in a FIN without data.
+    /// Whether a FIN without data gets PSH.
     fin_pushed: bool,
 }
 
-/// Octets that are passed to the network layer together and segmented there. Linux: an sk_buff of sk_write_queue.
+/// Octets that are passed to the network layer together and split into segments there. Linux: an sk_buff of
+/// sk_write_queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// Octets of the block.
+    /// Length of the block in octets.
     pub(crate) length: usize,
-    /// Whether PSH is set at the end of the block, because a write ends there or for another reason.
+    /// Whether PSH is set at the end of the block.
     pub(crate) pushed: bool,
 }
 
-/// The state of the sending direction.
+/// The state of our FIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Fin {
-    /// The application may still write.
+    /// No FIN: the application may still write.
     #[default]
     Open,
-    /// The FIN follows the data.
+    /// The FIN is queued behind the data.
     Queued,
     /// The FIN was sent.
     Sent,
@@ -44,12 +45,12 @@ impl SendQueue {
         self.fin == Fin::Open
     }
 
-    /// Returns whether no octets wait.
+    /// Returns whether the queue contains no data.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Returns the number of octets that wait.
+    /// Returns the number of queued octets.
     pub(crate) fn length(&self) -> usize {
         self.buffer.length()
     }
@@ -74,12 +75,13 @@ impl SendQueue {
         self.blocks.front().copied()
     }
 
-    /// Returns how many octets may be added to the last block if a block holds `max` octets; 0 if there is no block.
+    /// Returns how many octets may be added to the last block if the maximum length of a block is `max`; 0 if
+    /// there is no block.
     pub(crate) fn room(&self, max: usize) -> usize {
         self.blocks.back().map_or(0, |last| max.saturating_sub(last.length))
     }
 
-    /// Appends octets to the last block, or as a new block.
+    /// Appends octets to the last block or, with `is_new`, as a new block.
     pub(crate) fn append(&mut self, octets: Bytes, is_new: bool) {
         match self.blocks.back_mut().filter(|_| !is_new) {
             Some(last) => last.length += octets.len(),
@@ -88,14 +90,14 @@ impl SendQueue {
         self.buffer.push(octets);
     }
 
-    /// Sets whether PSH is set at the end of the queue.
+    /// Sets whether the last block has PSH set at its end.
     pub(crate) fn set_pushed(&mut self, pushed: bool) {
         if let Some(last) = self.blocks.back_mut() {
             last.pushed = pushed;
         }
     }
 
-    /// Sets PSH at the end of the first block, which is partly sent, or in the FIN after it. Linux:
+    /// Sets PSH at the end of the first block, which has been sent partly, or in the FIN that follows it. Linux:
     /// tcp_write_wakeup sets it before tcp_fragment.
     pub(crate) fn set_psh_on_rest(&mut self) {
         match self.blocks.front_mut() {
@@ -104,12 +106,12 @@ impl SendQueue {
         }
     }
 
-    /// Returns whether PSH is set in a FIN without data.
+    /// Returns whether a FIN without data gets PSH.
     pub(crate) fn fin_is_pushed(&self) -> bool {
         self.fin_pushed
     }
 
-    /// Fills the first block up to `length` from the next block. Linux: tcp_grow_skb.
+    /// Moves octets from the next block to the first one until it has the length `length`. Linux: tcp_grow_skb.
     pub(crate) fn grow_first_block(&mut self, length: usize) {
         let Some(second) = self.blocks.get(1).copied() else { return };
         let first = self.blocks[0];
@@ -128,7 +130,7 @@ impl SendQueue {
         self.fin = Fin::Queued;
     }
 
-    /// Returns whether the FIN is queued and not sent.
+    /// Returns whether the FIN is queued and has not been sent.
     pub(crate) fn fin_is_queued(&self) -> bool {
         self.fin == Fin::Queued
     }
@@ -138,12 +140,12 @@ impl SendQueue {
         self.fin == Fin::Sent
     }
 
-    /// Returns whether a segment of the next `size` octets includes the FIN.
+    /// Returns whether a segment with the next `size` octets also contains the FIN.
     pub(crate) fn fin_follows(&self, size: usize) -> bool {
         self.fin == Fin::Queued && size == self.buffer.length()
     }
 
-    /// Removes exactly `size` octets, all from the same block, and the FIN if `fin` is set.
+    /// Removes exactly `size` octets, all from the same block, and with `fin` also the FIN.
     pub(crate) fn take(&mut self, size: usize, fin: bool) -> Bytes {
         if fin {
             self.fin = Fin::Sent;

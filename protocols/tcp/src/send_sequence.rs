@@ -2,12 +2,13 @@
 
 use hol_wire::tcp::{Flags, Segment, SeqNum};
 
-/// The largest window scale. RFC 7323 section 2.3.
+/// Maximum window scale shift. RFC 7323 section 2.3.
 const MAX_SCALE: u8 = 14;
 
-/// The largest window of the peer that does not limit segments to half of it. RFC 9293 section 3.7.1.
+/// If the peer's largest window is at most this many octets, segments are not limited to half of it. RFC 9293
+/// section 3.7.1.
 const DEFAULT_MSS: u32 = 536;
-/// The minimum segment size after halving: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
+/// Minimum segment size after the limit to half a window: 68 octets minus a header. Linux: tcp_bound_to_half_wnd.
 const MIN_BOUND: u32 = 36;
 
 /// The send sequence variables, such as SND.UNA, SND.NXT and SND.WND.
@@ -15,27 +16,27 @@ const MIN_BOUND: u32 = 36;
 pub(crate) struct SendSequence {
     una: SeqNum,
     nxt: SeqNum,
-    /// The peer's window.
+    /// The peer's window in octets.
     wnd: u32,
-    /// The largest window that the peer has advertised.
+    /// The largest window that the peer has advertised, in octets.
     max_wnd: u32,
-    /// The sequence number of the segment that set `wnd`.
+    /// SND.WL1: sequence number of the segment that set `wnd`.
     wl1: SeqNum,
-    /// The shift of the windows that the peer advertises: Snd.Wind.Shift.
+    /// The window scale shift of the windows that the peer advertises: Snd.Wind.Shift.
     scale: u8,
-    /// Octets acknowledged since the start.
+    /// Number of octets acknowledged since the connection began.
     acknowledged: u64,
-    /// Octets written since PSH was last set.
+    /// Number of octets written since PSH was last set.
     unpushed: u32,
 }
 
 impl SendSequence {
-    /// Sets ISS, which is not zero: zero means "never opened".
+    /// Sets ISS. It is not zero, which means that the connection was never opened.
     pub(crate) fn set_iss(&mut self, iss: SeqNum) {
         (self.una, self.nxt) = (iss, iss);
     }
 
-    /// Returns whether ISS is set.
+    /// Returns whether the initial send sequence number (ISS) has been chosen.
     pub(crate) fn is_iss_set(&self) -> bool {
         self.nxt != SeqNum::default()
     }
@@ -60,13 +61,13 @@ impl SendSequence {
         self.wnd
     }
 
-    /// Returns whether a window field announces the current window.
+    /// Returns whether the window field `field` announces the current window again.
     pub(crate) fn announces_current_window(&self, field: u16) -> bool {
         u32::from(field) == self.wnd >> self.scale
     }
 
-    /// Limits `octets` to half of the peer's largest window, because a segment that fills a window is acknowledged late. Linux:
-    /// tcp_bound_to_half_wnd.
+    /// Limits `octets` to half of the peer's largest window, because a segment that fills a window is acknowledged
+    /// late. Linux: tcp_bound_to_half_wnd.
     pub(crate) fn bound_to_half_window(&self, octets: u32) -> u32 {
         let max = if self.max_wnd > DEFAULT_MSS { self.max_wnd / 2 } else { self.max_wnd };
         if max == 0 { octets } else { octets.min(max.max(MIN_BOUND)) }
@@ -77,12 +78,13 @@ impl SendSequence {
         self.max_wnd
     }
 
-    /// Returns the sequence number after the peer's window.
+    /// Returns the sequence number that follows the peer's window.
     pub(crate) fn window_end(&self) -> SeqNum {
         self.una + self.wnd
     }
 
-    /// Returns U, the unused octets of the peer's window. RFC 9293 section 3.8.6.2.1.
+    /// Returns the usable window U: the number of octets of the peer's window that are not in use. RFC 9293
+    /// section 3.8.6.2.1.
     pub(crate) fn usable_window(&self) -> u32 {
         self.window_from(self.nxt)
     }
@@ -93,12 +95,13 @@ impl SendSequence {
         if end.after(seq) { end.distance_from(seq) } else { 0 }
     }
 
-    /// Returns the number of octets acknowledged since the start, and the number of octets sent.
+    /// Returns the number of octets acknowledged since the connection began, and the number of octets sent.
     pub(crate) fn progress(&self) -> (u64, u64) {
         (self.acknowledged, self.acknowledged + u64::from(self.nxt.distance_from(self.una)))
     }
 
-    /// Processes the peer's SYN: its window, which is never scaled, and the scale of later ones. RFC 7323 section 2.2.
+    /// Processes the window of the peer's SYN, which is not scaled, and stores the window scale shift of later
+    /// windows. RFC 7323 section 2.2.
     pub(crate) fn on_syn(&mut self, syn: &Segment, scale: Option<u8>) {
         self.wl1 = syn.seq;
         self.wnd = syn.window.into();
@@ -106,32 +109,33 @@ impl SendSequence {
         self.scale = scale.map_or(self.scale, |scale| scale.min(MAX_SCALE));
     }
 
-    /// Makes the window of the ACK that completes the handshake valid, regardless of earlier segments. RFC 9293 section 3.10.7.4.
+    /// Accepts the window of the ACK that completes the handshake, whatever earlier segments have set. RFC 9293
+    /// section 3.10.7.4.
     pub(crate) fn accept_window_of_handshake_ack(&mut self, segment: &Segment) {
         self.wl1 = segment.seq - 1;
     }
 
-    /// Notes that our SYN was sent, which occupies ISS.
+    /// Records that our SYN was sent, whose sequence number is ISS.
     pub(crate) fn on_syn_sent(&mut self) {
         self.nxt = self.una.next();
     }
 
-    /// Notes that `length` new sequence numbers were sent.
+    /// Records that `length` new sequence numbers were sent.
     pub(crate) fn on_sent(&mut self, length: u32) {
         self.nxt += length;
     }
 
-    /// Notes that the application has written octets.
+    /// Records that the application has written `octets` octets.
     pub(crate) fn on_written(&mut self, octets: u32) {
         self.unpushed = self.unpushed.saturating_add(octets);
     }
 
-    /// Notes that PSH is set at the end of the written data.
+    /// Records that PSH is set at the end of the data written so far.
     pub(crate) fn on_pushed(&mut self) {
         self.unpushed = 0;
     }
 
-    /// Returns whether more than half a window was written without PSH. Linux: forced_push.
+    /// Returns whether more than half a window has been written since PSH was last set. Linux: forced_push.
     pub(crate) fn push_is_forced(&self) -> bool {
         self.unpushed > self.max_wnd / 2
     }
@@ -142,8 +146,8 @@ impl SendSequence {
         self.una = ack;
     }
 
-    /// Updates the peer's window; returns whether it did. The segment must be newer than the one that set the
-    /// window, or acknowledge new data. RFC 9293 section 3.10.7.4. Must be called before SND.UNA advances.
+    /// Updates the peer's window, if the segment is newer than the one that set it or acknowledges new data.
+    /// Returns whether the window was updated. RFC 9293 section 3.10.7.4. Must be called before SND.UNA advances.
     pub(crate) fn update_window(&mut self, segment: &Segment) -> bool {
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.scale };
         let window = u32::from(segment.window) << shift;

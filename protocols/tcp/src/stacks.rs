@@ -30,7 +30,7 @@ impl Config {
         Self::read(include_str!("../stacks/linux-2.6.10.toml"))
     }
 
-    /// Returns the TCP of RFC 9293 and its companions, from `stacks/rfc.toml`.
+    /// Returns the TCP of RFC 9293 and related RFCs, from `stacks/rfc.toml`.
     pub fn rfc9293() -> Self {
         Self::read(include_str!("../stacks/rfc.toml"))
     }

@@ -1,34 +1,34 @@
 //! The states of a connection. RFC 9293 section 3.3.2.
 
-/// The state of a connection.
+/// The state of a TCP connection. RFC 9293 section 3.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// No connection.
+    /// CLOSED: there is no connection.
     Closed,
-    /// Waiting for a SYN.
+    /// LISTEN: the endpoint waits for a SYN.
     Listen,
-    /// A SYN is sent.
+    /// SYN-SENT: our SYN has been sent.
     SynSent,
-    /// A SYN is received and answered.
+    /// SYN-RECEIVED: the peer's SYN has arrived and has been answered.
     SynReceived,
-    /// Data flows.
+    /// ESTABLISHED: both endpoints can send data.
     Established,
-    /// A FIN is sent, not acknowledged.
+    /// FIN-WAIT-1: our FIN has been sent and is not acknowledged.
     FinWait1,
-    /// Our FIN is acknowledged; the peer may still send.
+    /// FIN-WAIT-2: our FIN is acknowledged; the peer may still send.
     FinWait2,
-    /// The peer has sent its FIN; we may still send.
+    /// CLOSE-WAIT: the peer has sent its FIN; we may still send.
     CloseWait,
-    /// Both ends have sent a FIN; ours is not acknowledged.
+    /// CLOSING: both endpoints have sent a FIN; ours is not acknowledged.
     Closing,
-    /// The peer sent its FIN first; ours waits for its acknowledgment.
+    /// LAST-ACK: the peer sent its FIN first; ours has been sent and is not acknowledged.
     LastAck,
-    /// Waiting until old segments have disappeared from the network.
+    /// TIME-WAIT: the endpoint waits until old segments have disappeared from the network.
     TimeWait,
 }
 
 impl State {
-    /// Returns the name of the state in the RFC.
+    /// Returns the name of the state in RFC 9293, such as `"SYN-SENT"`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "CLOSED",
@@ -50,7 +50,7 @@ impl State {
         matches!(self, Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
     }
 
-    /// Returns whether our data and FIN may be on the wire.
+    /// Returns whether our data and FIN can be on the wire in this state.
     pub(crate) const fn is_sending(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }

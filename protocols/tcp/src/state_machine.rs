@@ -2,7 +2,7 @@
 
 use crate::State;
 
-/// The state of a connection, which changes only along the arrows of RFC 9293, figure 5.
+/// The state of a connection. It changes only along the arrows of RFC 9293, figure 5.
 #[derive(Debug)]
 pub(crate) struct StateMachine {
     state: State,
@@ -21,17 +21,17 @@ impl StateMachine {
         self.state
     }
 
-    /// Opens actively, because our SYN is sent: SYN-SENT.
+    /// Enters SYN-SENT, because our SYN has been sent.
     pub(crate) fn open(&mut self) {
         self.transition(&[State::Closed], State::SynSent);
     }
 
-    /// Handles the peer's SYN while ours is not acknowledged: SYN-RECEIVED.
+    /// Enters SYN-RECEIVED: the peer's SYN has arrived, and ours is not acknowledged.
     pub(crate) fn on_syn_received(&mut self) {
         self.transition(&[State::Listen, State::SynSent], State::SynReceived);
     }
 
-    /// Returns whether the connection started in LISTEN.
+    /// Returns whether the connection started in LISTEN, as a server's does.
     pub(crate) fn is_passive(&self) -> bool {
         self.passive
     }
@@ -46,24 +46,27 @@ impl StateMachine {
         self.transition(&[State::SynSent, State::SynReceived], State::Established);
     }
 
-    /// Handles the application's close: our FIN follows the queued data.
+    /// Changes the state because the application closes the connection: our FIN follows the queued
+    /// data.
     pub(crate) fn on_fin_queued(&mut self) {
         let next = if self.state == State::CloseWait { State::LastAck } else { State::FinWait1 };
         self.transition(&[State::Established, State::CloseWait], next);
     }
 
-    /// Handles the acknowledgment of our FIN while the peer may continue to send.
+    /// Changes the state because our FIN is acknowledged, while the peer may continue to send.
     pub(crate) fn on_fin_acknowledged(&mut self) {
         self.transition(&[State::FinWait1], State::FinWait2);
     }
 
-    /// Handles the peer's FIN while ours is unsent or unacknowledged.
+    /// Changes the state because the peer's FIN has arrived, while ours is unsent or
+    /// unacknowledged.
     pub(crate) fn on_fin_received(&mut self) {
         let next = if self.state == State::FinWait1 { State::Closing } else { State::CloseWait };
         self.transition(&[State::Established, State::FinWait1], next);
     }
 
-    /// Enters TIME-WAIT: both FINs are acknowledged, and ours was first. RFC 9293 section 3.6.1.
+    /// Enters TIME-WAIT: both FINs are acknowledged, and ours was sent first. RFC 9293 section
+    /// 3.6.1.
     pub(crate) fn enter_time_wait(&mut self) {
         self.transition(&[State::FinWait2, State::Closing], State::TimeWait);
     }

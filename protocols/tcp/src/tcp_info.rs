@@ -3,28 +3,29 @@
 use crate::recovery_phase::Phase;
 use crate::{Endpoint, State};
 
-/// The state of a connection's sender, in segments where Linux counts them.
+/// The state of a connection's sender. Amounts are in segments where Linux counts segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
-    /// Segments sent and not cumulatively acknowledged.
+    /// Number of segments that were sent and are not cumulatively acknowledged.
     pub unacked: u32,
-    /// Unacknowledged segments that the peer has SACKed.
+    /// Number of unacknowledged segments that the peer has SACKed.
     pub sacked: u32,
-    /// Unacknowledged segments that are considered lost.
+    /// Number of unacknowledged segments that are considered lost.
     pub lost: u32,
-    /// Unacknowledged segments with a retransmission in flight.
+    /// Number of unacknowledged segments of which a retransmission is in flight.
     pub retransmitted: u32,
-    /// The number of segments delivered out of order that indicates a loss.
+    /// Number of segments delivered out of order that indicates a loss (DupThresh).
     pub reordering: u32,
-    /// Linux's number of the sender's phase: 0 to 4 for open, disorder, reduced, recovery, loss.
+    /// Linux's number of the phase of loss recovery: 0 open, 1 disorder, 2 CWR (reduced), 3 recovery, 4 loss.
     pub phase: u8,
-    /// Octets of payload in a full-sized segment.
+    /// Payload of a full-sized segment in octets.
     pub mss: u32,
-    /// Whether both sides support SACK.
+    /// Whether both endpoints support SACK.
     pub sack: bool,
-    /// Segments that the peer has reported as marked, if marks are counted. RFC 9768.
+    /// Number of segments that the peer has reported as marked, with accurate ECN. RFC 9768.
     pub marked: u32,
-    /// Octets that the peer has reported as delivered with ECT(1), ECT(0) and CE, in the option of accurate ECN.
+    /// Numbers of octets that the peer has reported as delivered with ECT(1), ECT(0) and CE, in the AccECN
+    /// option.
     pub delivered_octets: [u32; 3],
 }
 

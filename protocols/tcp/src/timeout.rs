@@ -10,7 +10,7 @@ use crate::resend::RecoveryTransmission;
 use crate::timers::TimerPurpose;
 use crate::{Config, Endpoint, LossDetection, State};
 
-/// The number of timeouts for the same SND.UNA.
+/// The number of retransmission timeouts since SND.UNA last advanced.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Timeouts {
     consecutive: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// Resets the count, because SND.UNA has advanced or the timeout was spurious.
+    /// Resets the number of timeouts, because SND.UNA has advanced or the timeout was spurious.
     pub(crate) fn reset(&mut self) {
         self.consecutive = 0;
     }
@@ -31,15 +31,15 @@ impl Timeouts {
         self.syn_timeouts
     }
 
-    /// Ends F-RTO: the data that would have shown a spurious timeout could not be sent, or have shown that the timeout
-    /// was genuine.
+    /// Ends F-RTO, because data that would show a spurious timeout cannot be sent, or because the timeout was
+    /// shown to be genuine.
     pub(crate) fn end_frto(&mut self) {
         self.frto = false;
     }
 }
 
-/// Returns the duration of the first timeout and `timeouts` more, each twice as long as the one before, up to
-/// `max`. Linux: tcp_model_timeout.
+/// Returns the sum of `timeouts` + 1 timeouts. The first is `first`, and each further one is twice as long as the
+/// one before, up to `max`. Linux: tcp_model_timeout.
 fn doubled(first: Duration, timeouts: u32, max: Duration) -> Duration {
     let linear_after = (max.as_nanos() / first.as_nanos().max(1)).checked_ilog2().unwrap_or(0);
     let doublings = timeouts.min(linear_after);
@@ -71,8 +71,8 @@ impl Endpoint {
         self.timers.arm(now, TimerPurpose::Retransmission, wait);
     }
 
-    /// Returns whether the connection fails, because too many retransmissions were unanswered, or for too
-    /// long. RFC 9293 section 3.8.3. Linux: tcp_write_timeout, retransmits_timed_out.
+    /// Returns whether the connection fails, because too many retransmissions were unanswered, or were unanswered
+    /// for too long. RFC 9293 section 3.8.3. Linux: tcp_write_timeout, retransmits_timed_out.
     fn has_timed_out(&self, now: Time, opening: bool, linear: u32) -> bool {
         let Config { syn_retries, max_retries, rto_initial, user_timeout, max_retries_base, .. } =
             *self.config;
@@ -90,8 +90,8 @@ impl Endpoint {
         self.episode.timeouts.consecutive > 0 && self.unanswered_for(now).is_some_and(|time| time >= limit)
     }
 
-    /// Returns how long retransmissions have been unanswered, by the timestamp clock: since the first of
-    /// them, or since the SYN. Linux: retrans_stamp.
+    /// Returns for how long retransmissions have been unanswered, as the timestamp clock counts it: since the
+    /// first retransmission, or since the SYN. Linux: retrans_stamp.
     fn unanswered_for(&self, now: Time) -> Option<Duration> {
         let since = match self.machine.state() {
             State::SynSent => Some(self.negotiated.first_syn()),
@@ -102,14 +102,15 @@ impl Endpoint {
         Some(Duration::from_nanos((read(now) - read(since)) * tick))
     }
 
-    /// Returns the remaining user timeout, at least one tick; `None` without a user timeout. Linux:
+    /// Returns the remaining user timeout, at least one tick; `None` if no user timeout is set. Linux:
     /// tcp_clamp_rto_to_user_timeout.
     fn until_user_timeout(&self, now: Time) -> Option<Duration> {
         let limit = Some(self.config.user_timeout).filter(|limit| !limit.is_zero())?;
         Some(self.timers.round_up_to_ticks(limit.saturating_sub(self.unanswered_for(now)?)))
     }
 
-    /// Marks all segments that may be lost, and reduces cwnd to the loss window. RFC 5681 section 3.1.
+    /// Starts recovery from a timeout: marks all segments that may be lost, and reduces cwnd to the loss window.
+    /// RFC 5681 section 3.1.
     fn enter_loss(&mut self, now: Time) {
         let prior = self.episode.phase();
         self.mark_all_lost(now);
@@ -153,7 +154,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles an acknowledgment after a timeout.
+    /// Handles an acknowledgment in the recovery from a timeout.
     pub(crate) fn continue_loss(&mut self, info: &mut AckInfo) -> RecoveryTransmission {
         let recovered = self.snd.una().at_or_after(self.episode.recover());
         if info.advanced && self.undo_loss(false) {
@@ -194,7 +195,7 @@ impl Endpoint {
         RecoveryTransmission::Lost
     }
 
-    /// Restarts the retransmission timer, or stops it when nothing is outstanding. RFC 6298 section 5.2, 5.3.
+    /// Restarts the retransmission timer, or stops it when no data are outstanding. RFC 6298 section 5.2, 5.3.
     pub(crate) fn rearm_retransmission(&mut self, now: Time) {
         let Some(oldest) = self.board.front() else {
             self.timers.disarm();

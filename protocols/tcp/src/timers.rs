@@ -2,52 +2,53 @@
 
 use hol_base::{Duration, Time};
 
-/// The purpose of the sender's only timer.
+/// What the sender's timer waits for. There is only one such timer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimerPurpose {
-    /// Retransmission timeout. RFC 6298 section 5.
+    /// The retransmission timeout. RFC 6298 section 5.
     Retransmission,
-    /// Probe timeout. RFC 8985 section 7.2.
+    /// The probe timeout, after which a tail loss probe is sent. RFC 8985 section 7.2.
     LossProbe,
-    /// Reordering window. RFC 8985 section 6.2.
+    /// The end of RACK's reordering window. RFC 8985 section 6.2.
     Reordering,
-    /// Zero-window probe. RFC 9293 section 3.8.6.1.
+    /// The time of the next zero-window probe. RFC 9293 section 3.8.6.1.
     Persist,
 }
 
-/// A deadline of the sender's timer, and its purpose.
+/// The deadline of the sender's timer, and its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ArmedTimer {
     purpose: TimerPurpose,
     slot: Slot,
 }
 
-/// A timer that has expired.
+/// A timer that has expired, by its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExpiredTimer {
     Sender(TimerPurpose),
     DelayedAck,
     CompressedAck,
-    /// A compressed acknowledgment, sent at the deadline of an earlier delayed acknowledgment.
+    /// The timer of a compressed acknowledgment, which expired at the deadline of an earlier delayed
+    /// acknowledgment.
     HastenedAck,
     Departure,
     TimeWait,
     KeepAlive,
 }
 
-/// Two timers that never run at the same time: in TIME-WAIT no data are left to be paced.
+/// Two timers that are never active at the same time, because in TIME-WAIT no data are left to be paced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExclusiveTimer {
-    /// Pacing allows a segment. Exact.
+    /// Pacing allows a segment at this time. The timer is exact.
     Departure,
-    /// 2 MSL have passed. RFC 9293 section 3.6.1.
+    /// TIME-WAIT (2 MSL) ends at this time. RFC 9293 section 3.6.1.
     TimeWait,
 }
 
-/// Converts the delay of a timer to its deadline.
+/// Converts the delay of a timer to its deadline, as the timers of a kernel do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
-    /// The length of a tick; zero means an exact clock.
+    /// Length of a tick; zero means an exact clock.
     pub(crate) tick: Duration,
     /// Whether timers are in a hierarchical timer wheel.
     pub(crate) wheel: bool,
@@ -60,14 +61,15 @@ pub(crate) struct Clock {
 pub(crate) struct Timers {
     clock: Clock,
     sender: Option<ArmedTimer>,
-    /// The slot of the sender's timer, also after it was stopped.
+    /// The last slot of the sender's timer, even if the timer was stopped.
     sender_slot: Option<Slot>,
     delayed_ack: Option<Slot>,
     ack_slot: Option<Slot>,
-    /// The timer of compressed acknowledgments, which is exact, unlike the other timers.
+    /// When the timer of compressed acknowledgments expires; `None` if it does not run. Unlike the other timers it
+    /// is exact.
     compressed_ack: Option<Time>,
-    /// The deadline of a delayed acknowledgment, if it is earlier than that of the compressed acknowledgment, which is
-    /// then sent at this time.
+    /// The deadline of a delayed acknowledgment, if it is earlier than that of the compressed acknowledgment. The
+    /// compressed acknowledgment is then sent at the earlier time.
     hastened_ack: Option<Time>,
     exclusive: Option<(Time, ExclusiveTimer)>,
     keepalive: Option<Slot>,
@@ -76,13 +78,14 @@ pub(crate) struct Timers {
 /// The slot of a timer: its requested expiry, and the end of the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Slot {
-    /// The requested expiry.
+    /// When the timer was requested to expire.
     due: Time,
-    /// When the timer expires: the end of the slot.
+    /// When the timer really expires: at the end of the slot.
     at: Time,
-    /// The level of the wheel; at the same tick the highest level is handled first.
+    /// The level of the timer wheel. Of timers that expire at the same tick, those on the highest level are
+    /// handled first.
     level: u32,
-    /// When it was inserted; within a slot the latest is handled first.
+    /// Sequence number of the insertion. Within a slot, the timer that was inserted last is handled first.
     inserted: u64,
 }
 
@@ -91,7 +94,7 @@ impl Clock {
         Self { tick, wheel, last_expiry: None }
     }
 
-    /// Notes that a timer expires now.
+    /// Records that a timer expires now.
     fn on_expiry(&mut self, now: Time) {
         self.last_expiry = now.as_nanos().checked_div(self.tick.as_nanos());
     }
@@ -103,7 +106,7 @@ impl Clock {
         }
     }
 
-    /// Returns the tick that contains `now`.
+    /// Returns the start of the clock tick that contains `now`.
     fn tick(self, now: Time) -> Time {
         match self.tick.as_nanos() {
             0 => now,
@@ -111,10 +114,11 @@ impl Clock {
         }
     }
 
-    /// Returns when a timer set now expires: at a tick, never early.
+    /// Returns when a timer that is set now expires: at a tick, and never early.
     ///
-    /// The first level of a wheel has 63 ticks; each further level is eight times longer and coarser, and every level rounds up, so that
-    /// a timer is late by up to one slot. In a tick at which a timer expires the wheel already stands at the next tick.
+    /// The first level of a wheel has 63 ticks; each further level is eight times longer and coarser, and every
+    /// level rounds up, so that a timer is late by up to one slot. At a tick at which a timer expires, the wheel
+    /// has already advanced to the next tick.
     fn deadline(self, now: Time, delay: Duration) -> Slot {
         let tick = self.tick.as_nanos();
         if tick == 0 {
@@ -138,7 +142,7 @@ impl Clock {
         Slot { due, at, level: shift, inserted: now.as_nanos() }
     }
 
-    /// Returns the deadline of a timer that is set again: if it is due at the same tick as before, it stays in its
+    /// Returns the deadline of a timer that is set again. If it would be in the same slot as before, it keeps that
     /// slot. Linux: kernel/time/timer.c __mod_timer.
     fn rearmed(self, now: Time, delay: Duration, last: &mut Option<Slot>) -> Slot {
         let slot = self.deadline(now, delay);
@@ -169,12 +173,12 @@ impl Timers {
         self.keepalive = Some(self.clock.rearmed(now, delay, &mut last));
     }
 
-    /// Returns the time between two times as the clock of the timers counts it, in whole ticks.
+    /// Returns the time between two times, in whole ticks of the timers' clock.
     pub(crate) fn ticks_between(&self, from: Time, to: Time) -> Duration {
         self.clock.tick(to).saturating_since(self.clock.tick(from))
     }
 
-    /// Returns a delay in whole ticks, at least one.
+    /// Rounds a delay up to whole ticks, at least one.
     pub(crate) fn round_up_to_ticks(&self, delay: Duration) -> Duration {
         delay.max(Duration::from_nanos(1)).round_up_to(self.clock.tick)
     }
@@ -200,8 +204,8 @@ impl Timers {
         self.sender.is_some_and(|armed| armed.purpose == purpose)
     }
 
-    /// Delays the acknowledgment, but not beyond an earlier deadline; returns whether the deadline is so
-    /// close that the acknowledgment may be sent now. Linux: tcp_send_delayed_ack.
+    /// Delays the acknowledgment, but not beyond an earlier deadline. Returns whether the deadline is so close
+    /// that the acknowledgment can be sent now. Linux: tcp_send_delayed_ack.
     pub(crate) fn delay_ack(&mut self, now: Time, delay: Duration) -> bool {
         if let Some(earlier) = self.delayed_ack {
             let is_near = earlier.due <= self.clock.tick(now) + self.clock.round_down(delay / 4);
@@ -218,9 +222,9 @@ impl Timers {
         self.delayed_ack.is_some()
     }
 
-    /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed
-    /// acknowledgment that is sent for another reason. When that timer expires, it sends the compressed
-    /// acknowledgment: tcp_delack_timer_handler.
+    /// Starts the timer of compressed acknowledgments. Linux does not stop the timer of a delayed acknowledgment
+    /// that is sent for another reason. If that timer expires first, the compressed acknowledgment is sent then:
+    /// tcp_delack_timer_handler.
     pub(crate) fn start_compressed_ack(&mut self, now: Time, delay: Duration) {
         if self.compressed_ack.is_none() {
             let deadline = now + delay;
@@ -235,7 +239,7 @@ impl Timers {
         self.exclusive = Some((departure, ExclusiveTimer::Departure));
     }
 
-    /// Stops the timers of acknowledgments, because one was sent.
+    /// Stops the timers of acknowledgments, because an acknowledgment was sent.
     pub(crate) fn on_ack_sent(&mut self) {
         self.delayed_ack = None;
         (self.compressed_ack, self.hastened_ack) = (None, None);
@@ -256,7 +260,7 @@ impl Timers {
         Time::earliest([delayed_ack, self.hastened_ack.or(self.compressed_ack), exclusive, sender, keepalive])
     }
 
-    /// Removes and returns an expired timer, if there is one.
+    /// Removes and returns a timer that has expired; `None` if none has.
     pub(crate) fn expire(&mut self, now: Time) -> Option<ExpiredTimer> {
         let expired = self.take_expired(now);
         let is_exact = matches!(expired, Some(ExpiredTimer::CompressedAck | ExpiredTimer::Departure));
@@ -292,8 +296,8 @@ impl Timers {
         })
     }
 
-    /// Returns whether the sender's timer is handled before that of the delayed acknowledgment at the same tick. Linux:
-    /// kernel/time/timer.c __run_timers.
+    /// Returns whether the sender's timer is handled before that of the delayed acknowledgment if both expire at
+    /// the same tick. Linux: kernel/time/timer.c __run_timers.
     fn is_served_first(&self, sender: Slot) -> bool {
         self.clock.wheel
             && self.delayed_ack.is_some_and(|ack| {

@@ -9,16 +9,16 @@ use crate::recovery_phase::Phase;
 use crate::send::Push;
 use crate::timers::TimerPurpose;
 
-/// The outstanding probe, if there is one.
+/// The last tail loss probe; `None` if it has been accounted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct LossProbe(Option<Probe>);
 
 /// The last tail loss probe. RFC 8985 section 7.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
-    /// TLP.end_seq: SND.NXT when the probe was sent.
+    /// SND.NXT when the probe was sent: TLP.end_seq.
     end_seq: SeqNum,
-    /// TLP.is_retrans: whether the probe was a retransmission.
+    /// Whether the probe was a retransmission: TLP.is_retrans.
     resent: bool,
 }
 
@@ -33,7 +33,7 @@ impl LossProbe {
         self.0.is_some_and(|probe| probe.resent)
     }
 
-    /// Forgets the probe, because it was accounted for or recovery has begun.
+    /// Discards the state of the probe, because it was accounted for or recovery has begun.
     pub(crate) fn forget(&mut self) {
         self.0 = None;
     }
@@ -42,7 +42,7 @@ impl LossProbe {
 impl Endpoint {
     /// Starts the probe timer; returns false if no probe is needed. RFC 8985 section 7.2.
     ///
-    /// `restarted`: RTO counts from now, not from the transmission of the oldest segment.
+    /// With `restarted`, RTO counts from now; otherwise from the transmission of the oldest segment.
     pub(crate) fn schedule_loss_probe(&mut self, now: Time, restarted: bool) -> bool {
         let quiet = matches!(self.episode.phase(), Phase::Open | Phase::Reduced);
         let Some(oldest) = self.board.front() else { return false };
@@ -63,7 +63,8 @@ impl Endpoint {
         true
     }
 
-    /// Sends a probe when its timer expires: new data if available, otherwise the last segment. RFC 8985 section 7.3.
+    /// Sends a probe when its timer expires: new data if there are any, otherwise the last segment again. RFC 8985
+    /// section 7.3.
     pub(crate) fn send_loss_probe(&mut self, now: Time) {
         if self.board.len() == 0 {
             return;
@@ -92,7 +93,8 @@ impl Endpoint {
         true
     }
 
-    /// Processes the acknowledgment of a probe: if it repaired a loss, the window is reduced. RFC 8985 section 7.4.
+    /// Processes the acknowledgment of a probe. If the probe has repaired a loss, reduces the window. RFC 8985
+    /// section 7.4.
     pub(crate) fn on_probe_acknowledged(&mut self, ack: SeqNum, info: &AckInfo) {
         let Some(probe) = self.episode.probe.0.filter(|probe| ack.at_or_after(probe.end_seq)) else { return };
         if !probe.resent || info.dsack_of_probe {

@@ -6,14 +6,15 @@ use hol_wire::tcp::SeqNum;
 use crate::Endpoint;
 use crate::recovery_phase::Phase;
 
-/// The state needed to undo the last reduction.
+/// The state needed to undo the last reduction of the congestion window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Undo {
     /// SND.UNA when recovery began; `None` if there is nothing to undo.
     marker: Option<SeqNum>,
-    /// Retransmissions not reported as duplicates; `None` before the first.
+    /// Number of retransmissions that the peer has not reported as duplicates; `None` before the first
+    /// retransmission.
     unreported: Option<u32>,
-    /// The windows before the reduction; without ssthresh the window is not restored.
+    /// cwnd before the reduction. It is restored only if ssthresh was saved, too.
     cwnd: u32,
     ssthresh: Option<u32>,
     /// The time of the first retransmission in this recovery.
@@ -21,52 +22,52 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    /// Stores the window before the reduction that begins now.
+    /// Stores cwnd before the reduction that begins now.
     pub(crate) fn save_cwnd(&mut self, cwnd: u32) {
         self.cwnd = cwnd;
     }
 
-    /// Forgets the window, because it is being reduced already.
+    /// Discards the saved cwnd, because the window is already being reduced.
     pub(crate) fn forget_window(&mut self) {
         self.ssthresh = None;
     }
 
-    /// Forgets everything, because there is nothing to undo.
+    /// Discards the saved state, because there is nothing to undo.
     pub(crate) fn forget(&mut self) {
         self.marker = None;
     }
 
-    /// Notes that no retransmission is outstanding.
+    /// Records that no retransmission is outstanding.
     pub(crate) fn forget_first_resent(&mut self) {
         self.first_resent = None;
     }
 
-    /// Returns when the first retransmission of the episode was sent.
+    /// Returns when the first retransmission of this recovery was sent.
     pub(crate) fn first_resent(&self) -> Option<Time> {
         self.first_resent
     }
 
-    /// Notes that the peer has received a retransmission up to `end` twice.
+    /// Records that the peer has reported (by D-SACK) a retransmission that ends at `end` as a duplicate.
     pub(crate) fn on_duplicate(&mut self, end: SeqNum) {
         if self.marker.is_some_and(|marker| end.after(marker)) {
             self.unreported = self.unreported.map(|needed| needed.saturating_sub(1));
         }
     }
 
-    /// Notes that a segment was retransmitted.
+    /// Records that a segment was retransmitted.
     pub(crate) fn on_retransmission(&mut self, now: Time) {
         self.first_resent.get_or_insert(now);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// Returns whether every retransmission was reported as a duplicate.
+    /// Returns whether the peer has reported every retransmission as a duplicate.
     fn all_needless(&self) -> bool {
         self.marker.is_some() && self.unreported == Some(0)
     }
 }
 
 impl Endpoint {
-    /// Starts a recovery: outstanding retransmissions may be reported later.
+    /// Starts a recovery. Retransmissions that are still outstanding may be reported as duplicates later.
     pub(crate) fn begin_undo(&mut self) {
         let probes = u32::from(self.episode.probe.is_resent());
         let out = self.board.retrans_out().segments + probes;
@@ -84,8 +85,8 @@ impl Endpoint {
         self.episode.undo.ssthresh = Some(ssthresh);
     }
 
-    /// Returns whether the acknowledgment answers the original, because it echoes a timestamp from before the first retransmission. RFC
-    /// 3522 section 3.2.
+    /// Returns whether the acknowledgment answers the original segment, which it shows by a timestamp from before
+    /// the first retransmission. RFC 3522 section 3.2.
     fn original_was_delayed(&self) -> bool {
         match self.episode.undo.first_resent {
             Some(at) => self.timestamps.echoes_before(at),
@@ -103,7 +104,7 @@ impl Endpoint {
         undo.marker.is_some() && (undo.all_needless() || self.original_was_delayed())
     }
 
-    /// Restores the windows. RFC 4015 section 3.2.
+    /// Restores cwnd and ssthresh. RFC 4015 section 3.2.
     fn restore_window(&mut self, forget_losses: bool) {
         if forget_losses {
             self.board.clear_lost();
@@ -119,7 +120,7 @@ impl Endpoint {
         self.episode.rack.search_again();
     }
 
-    /// Undoes the reduction if recovery has ended and was unnecessary.
+    /// Undoes the reduction of the congestion window if recovery has ended and was unnecessary.
     pub(crate) fn undo_after_recovery(&mut self) {
         if self.was_needless() {
             self.restore_window(false);
@@ -128,7 +129,8 @@ impl Endpoint {
         }
     }
 
-    /// Undoes the reduction if D-SACK has reported every retransmission. RFC 3708 section 3.
+    /// Undoes the reduction of the congestion window if D-SACK has reported every retransmission as a duplicate.
+    /// RFC 3708 section 3.
     pub(crate) fn undo_by_dsack(&mut self) -> bool {
         let needless = self.episode.undo.all_needless();
         if needless {
@@ -138,8 +140,8 @@ impl Endpoint {
         needless
     }
 
-    /// Undoes the reduction in fast recovery if a partial acknowledgment shows that an original was only
-    /// delayed. Returns whether recovery must wait for outstanding retransmissions.
+    /// In fast recovery, undoes the reduction of the congestion window if a partial acknowledgment shows that an
+    /// original segment was only delayed. Returns whether recovery must wait for outstanding retransmissions.
     pub(crate) fn undo_by_delayed_original(&mut self) -> bool {
         if self.episode.undo.marker.is_none() || !self.original_was_delayed() {
             return false;
@@ -156,7 +158,7 @@ impl Endpoint {
         false
     }
 
-    /// Undoes a spurious timeout, detected by F-RTO (`proven`), timestamps or D-SACK.
+    /// Undoes a spurious timeout that F-RTO (`proven`), timestamps or D-SACK have detected.
     pub(crate) fn undo_loss(&mut self, proven: bool) -> bool {
         let spurious = self.episode.undo.marker.is_some() && (proven || self.was_needless());
         if spurious {

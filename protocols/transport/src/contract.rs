@@ -8,24 +8,25 @@ use crate::Failure;
 
 /// An endpoint: one end of a connection or association.
 pub trait Endpoint {
-    /// Handles one input. Outputs are returned only by the next [`poll`](Self::poll).
+    /// Handles one input. The next [`poll`](Self::poll) returns the resulting outputs.
     fn handle(&mut self, now: Time, input: Input);
 
-    /// Returns the next action. After `Wait`, call it again at the next input or at the given time.
+    /// Returns the next output. After `Wait`, call this function again at the next input or at the given time.
     fn poll(&mut self, now: Time) -> Output;
 
     /// Returns whether the send buffer has room for a message of `length` octets. If not, [`Event::Writable`]
     /// follows when there may be room.
     fn can_send(&self, length: usize) -> bool;
 
-    /// Returns how many octets of a message of `length` the send buffer has room for. A byte stream may take
-    /// part of a message; other transports take all or nothing. If octets are left, [`Event::Writable`]
-    /// follows when there is room.
+    /// Returns how many octets of a message of `length` octets the send buffer has room for. A byte stream may
+    /// take part of a message; other transports take the whole message or nothing. If octets are left,
+    /// [`Event::Writable`] follows when there is room.
     fn accepts(&self, length: usize) -> usize {
         if self.can_send(length) { length } else { 0 }
     }
 
-    /// Returns whether more data waits for the application to read it; false for an endpoint that delivers data as soon as they arrive.
+    /// Returns whether received data wait for the application to read them; false for an endpoint that delivers
+    /// data as soon as they arrive.
     fn has_unread(&self) -> bool {
         false
     }
@@ -33,19 +34,19 @@ pub trait Endpoint {
     /// Returns the counters of the endpoint.
     fn statistics(&self) -> &Statistics;
 
-    /// Calls `tell` with the congestion control state of each path to the peer; makes no call without a connection or
-    /// without congestion control.
+    /// Calls `tell` with the congestion control state of each path to the peer. Does not call it without a
+    /// connection or without congestion control.
     fn paths(&self, tell: &mut dyn FnMut(PathState)) {
         let _ = tell;
     }
 }
 
-/// What an endpoint is told.
+/// An input to an endpoint.
 #[derive(Debug)]
 pub enum Input {
     /// A packet arrived for this endpoint.
     Packet(Packet),
-    /// A command of the application.
+    /// The application gives a command.
     Command(Command),
     /// The host was assigned this address.
     AddressAdded(Address),
@@ -56,48 +57,48 @@ pub enum Input {
 /// A command of the application.
 #[derive(Debug)]
 pub enum Command {
-    /// Open the connection (active open). A passive endpoint is created listening.
+    /// Open the connection as the client. (A server's endpoint is created in the listening state.)
     Connect,
     /// Send a message, if [`Endpoint::can_send`] allows it. TCP appends its octets to the byte stream.
     Send(Message),
-    /// Deliver queued data, then close.
+    /// Deliver the queued data, then close the connection.
     Close,
-    /// Reset or add streams (RFC 6525). SCTP only, if the peer agrees; [`Event::Reconfigured`] reports the
-    /// result.
+    /// Reset or add streams of an SCTP association (RFC 6525), if the peer agrees; [`Event::Reconfigured`] reports
+    /// the result.
     Reconfigure(Reconfiguration),
-    /// Abort and inform the peer.
+    /// Abort the connection, and inform the peer.
     Abort,
-    /// Start or stop reading; the application reads at first. While it does not, arriving data fills the
-    /// receive window; datagrams have no window.
+    /// Start or stop reading; initially the application reads. While it does not, arriving data fill the receive
+    /// window; datagrams have no window.
     Read(bool),
 }
 
-/// A change of the streams of an association (RFC 6525). An empty list means all streams.
+/// A change of the streams of an association (RFC 6525). An empty list of streams means all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconfiguration {
     /// Reset these outgoing streams, after all data queued before have arrived.
     ResetOutgoing(Vec<u16>),
-    /// Reset the peer's outgoing streams. In a command, this asks the peer for the reset; in an event, the reset took
-    /// place after all data received before.
+    /// Reset the peer's outgoing streams. In a command, this requests the reset from the peer; in an event, it
+    /// reports a reset that took place after all data delivered before.
     ResetIncoming(Vec<u16>),
-    /// Add this many outgoing streams.
+    /// Add this number of outgoing streams.
     AddOutgoing(u16),
-    /// Add this many incoming streams.
+    /// Add this number of incoming streams.
     AddIncoming(u16),
 }
 
 /// A message that the application sends.
 #[derive(Debug, Clone)]
 pub struct Message {
-    /// SCTP stream; TCP has only one.
+    /// Number of the SCTP stream; 0 for TCP.
     pub stream: u16,
-    /// Deliver on arrival, out of order. SCTP only.
+    /// Whether to deliver the message on arrival, regardless of the order. SCTP only.
     pub unordered: bool,
     /// When the sender abandons the message. SCTP only.
     pub reliability: Reliability,
     /// SCTP payload protocol identifier.
     pub ppid: u32,
-    /// User data, not empty.
+    /// User data of the message, not empty.
     pub payload: Bytes,
 }
 
@@ -109,72 +110,72 @@ pub enum Reliability {
     Full,
     /// The message is abandoned when this time has passed since the application sent it.
     Lifetime(Duration),
-    /// The message is abandoned instead of being retransmitted more often than this.
+    /// The message is abandoned after this number of retransmissions.
     Retransmissions(u32),
 }
 
-/// What an endpoint wants to be done next.
+/// What the caller of an endpoint must do next.
 #[derive(Debug)]
 pub enum Output {
-    /// Send this packet.
+    /// The caller must send this packet.
     Transmit(Packet),
-    /// Pass this event to the application.
+    /// The caller must pass this event to the application.
     Event(Event),
-    /// Nothing to do until an input, or until this time.
+    /// The caller must wait for the next input, or until this time if it is given.
     Wait(Option<Time>),
 }
 
 /// An event for the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The connection is open for sending.
+    /// The connection is open, so that the application can send.
     Connected,
     /// User data were delivered: a whole message (SCTP), or the next octets of the byte stream (TCP).
     Received(ReceivedData),
-    /// There is room in the send buffer again.
+    /// The send buffer has room again.
     Writable,
     /// A partially reliable message was abandoned before it was acknowledged.
     Abandoned {
-        /// The stream of the message.
+        /// The stream of the abandoned message.
         stream: u16,
     },
     /// A path of a multihomed association changed.
     Path {
-        /// The peer's address.
+        /// The peer's address on this path.
         address: Address,
-        /// The new state of the path.
+        /// The new status of the path.
         status: PathStatus,
     },
-    /// A stream reconfiguration, requested by either end, was carried out or failed.
+    /// A stream reconfiguration that either endpoint requested was carried out or has failed.
     Reconfigured {
-        /// The requested reconfiguration.
+        /// The reconfiguration that was requested.
         what: Reconfiguration,
-        /// Whether it was carried out.
+        /// Whether the reconfiguration was carried out.
         done: bool,
     },
     /// The peer will not send any more data.
     PeerClosed,
-    /// The connection was closed in an orderly way.
+    /// The connection was closed without an error.
     Closed,
     /// The connection was reset, refused or timed out.
     Failed {
-        /// The reason.
+        /// Why the connection failed.
         reason: Failure,
     },
 }
 
-/// Octets of user data that were delivered to the application.
+/// User data that are delivered to the application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedData {
-    /// SCTP stream; 0 for TCP.
+    /// Number of the SCTP stream; 0 for TCP.
     pub stream: u16,
-    /// Whether the message was delivered without regard to the order.
+    /// Whether the message was delivered regardless of the order.
     pub unordered: bool,
     /// SCTP payload protocol identifier; 0 for TCP.
     pub ppid: u32,
     /// The user data.
     pub payload: Bytes,
-    /// When the data were sent and arrived. The time of the event is the time of delivery.
+    /// When the data were sent and arrived. (The time of delivery is the time of the event.)
     pub delivery_times: DeliveryTimes,
 }
 
@@ -185,62 +186,62 @@ pub struct DeliveryTimes {
     pub first_sent: Time,
     /// When the copy that completed the data was sent.
     pub sent: Time,
-    /// When the data were complete at the receiver. The time from then until delivery is head-of-line wait.
+    /// When the data were complete at the receiver. The time from then until delivery is the head-of-line wait.
     pub arrived: Time,
 }
 
 /// The state of a path. RFC 9260 section 8.2, RFC 7829 section 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStatus {
-    /// In use.
+    /// The path is in use or can be used.
     Active,
     /// A timeout occurred, but the path may still be used. RFC 7829.
     PotentiallyFailed,
-    /// Path.Max.Retrans was exceeded.
+    /// The path has failed: Path.Max.Retrans was exceeded.
     Inactive,
 }
 
-/// The congestion control state of a path. Octets are TCP payload, SCTP user data or QUIC's UDP payload.
-/// Values that an endpoint does not know are `None`.
+/// The congestion control state of a path. Octets count TCP payload, SCTP user data or QUIC's UDP payload. Values
+/// that an endpoint does not know are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PathState {
     /// The peer's address.
     pub peer: Address,
-    /// The congestion window, octets.
+    /// The congestion window in octets.
     pub cwnd: Option<u64>,
-    /// The slow start threshold, octets; `None` also before the first reduction.
+    /// The slow start threshold in octets; `None` also before the first reduction.
     pub ssthresh: Option<u64>,
     /// The smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// The pacing rate in octets per second, if packets are paced.
+    /// The pacing rate in octets per second; `None` if packets are not paced.
     pub pacing_rate: Option<u64>,
-    /// Octets sent and neither acknowledged nor considered lost.
+    /// Number of octets that were sent and are neither acknowledged nor considered lost.
     pub in_flight: Option<u64>,
 }
 
-/// Counters of an endpoint, which tests also check.
+/// Counters of an endpoint, for reports and tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Statistics {
-    /// Packets sent.
+    /// Number of packets sent.
     pub packets_sent: u64,
-    /// Packets received and accepted.
+    /// Number of packets received and accepted.
     pub packets_received: u64,
-    /// Data segments or DATA chunks sent for the first time.
+    /// Number of data segments or DATA chunks sent for the first time.
     pub data_sent: u64,
-    /// Data segments or DATA chunks sent again before a timeout.
+    /// Number of data segments or DATA chunks retransmitted before a timeout.
     pub fast_retransmissions: u64,
-    /// Data segments or DATA chunks sent again after a timeout.
+    /// Number of data segments or DATA chunks retransmitted after a timeout.
     pub timeout_retransmissions: u64,
-    /// Expiries of the retransmission timer (RTO, T3-rtx).
+    /// Number of expiries of the retransmission timer (RTO, T3-rtx).
     pub timeouts: u64,
-    /// Expiries of the timer that follow another expiry without an acknowledgement in between, so that the timer had
-    /// been doubled. TCP and SCTP only.
+    /// Number of expiries of the retransmission timer without an acknowledgement since the previous expiry, so
+    /// that the timer had been doubled. TCP and SCTP only.
     pub backoffs: u64,
-    /// Tail loss probes. RFC 8985 section 7; TCP only.
+    /// Number of tail loss probes sent. RFC 8985 section 7; TCP only.
     pub tail_loss_probes: u64,
-    /// Congestion events: reductions of ssthresh.
+    /// Number of congestion events: reductions of ssthresh.
     pub congestion_events: u64,
-    /// Data segments or DATA chunks that arrived more than once.
+    /// Number of data segments or DATA chunks that arrived more than once.
     pub duplicates_received: u64,
 }
 
@@ -253,7 +254,7 @@ impl Message {
 }
 
 impl ReceivedData {
-    /// Creates an unordered message without a stream.
+    /// Creates a received message that belongs to no stream and was delivered regardless of the order.
     pub fn unordered(payload: Bytes, delivery_times: DeliveryTimes) -> Self {
         Self { stream: 0, unordered: true, ppid: 0, payload, delivery_times }
     }
@@ -265,7 +266,7 @@ impl DeliveryTimes {
         Self { first_sent: stamp.first_sent, sent: stamp.sent, arrived }
     }
 
-    /// Returns the times of data that are complete only with both packets. The copy that arrives last
+    /// Returns the times of data that are complete only when both packets have arrived. The copy that arrives last
     /// completes the data, even if its octets were sent earlier than others.
     pub fn join(self, other: Self) -> Self {
         let last = if other.arrived >= self.arrived { other } else { self };
@@ -277,7 +278,7 @@ impl DeliveryTimes {
 /// Polls `endpoint` until it waits, passes every output to `take`, and returns the deadline.
 ///
 /// # Panics
-/// If the endpoint never waits, or waits for a time in the past. Both are bugs of the endpoint.
+/// If the endpoint never waits, or waits for a time in the past. Either is a bug of the endpoint.
 pub fn drain<E: Endpoint + ?Sized>(
     endpoint: &mut E,
     now: Time,

@@ -2,71 +2,72 @@
 
 use std::fmt;
 
-/// The reason of [`Event::Failed`](crate::Event::Failed). Its text uses the terms of the RFCs.
+/// Why a connection failed: the reason in [`Event::Failed`](crate::Event::Failed). Its text uses the
+/// terms of the RFCs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Failure {
     /// The peer has no listener, or refused the association.
     Refused,
-    /// The peer sent a RST.
+    /// The peer sent a TCP segment with RST.
     Reset,
-    /// The peer sent an ABORT.
+    /// The peer sent an SCTP ABORT.
     AbortedByPeer,
-    /// The peer's endpoint sent a CONNECTION_CLOSE.
+    /// The peer's endpoint sent a QUIC CONNECTION_CLOSE.
     ClosedByPeer,
     /// The peer's application closed a QUIC connection with an error code.
     ClosedByPeerApplication,
-    /// The application of this end aborted the connection.
+    /// The local application aborted the connection.
     Aborted,
     /// TCP reached its maximum number of retransmissions. RFC 9293 section 3.8.3.
     TimedOut,
-    /// TCP reached its maximum number of probes of a closed window. RFC 9293 section 3.8.6.1.
+    /// TCP reached its maximum number of zero-window probes. RFC 9293 section 3.8.6.1.
     WindowClosed,
     /// SCTP reached its maximum number of INITs or COOKIE ECHOs. RFC 9260 section 4.
     MaxInitRetransmits,
     /// SCTP reached its maximum number of retransmissions. RFC 9260 section 8.1.
     MaxRetransmits,
-    /// The shutdown took too long. RFC 9260 section 9.2, T5-shutdown-guard.
+    /// The SCTP shutdown took too long. RFC 9260 section 9.2, T5-shutdown-guard.
     ShutdownTimedOut,
     /// No packet arrived during QUIC's idle timeout. RFC 9000 section 10.1.
     IdleTimeout,
-    /// The host lost the address of this end.
+    /// The host lost the local address of the connection.
     AddressRemoved,
-    /// The cookie was too old when it returned. RFC 9260 section 5.2.6.
+    /// The SCTP cookie was too old when it returned. RFC 9260 section 5.2.6.
     StaleCookie,
-    /// The INIT ACK contained invalid values. RFC 9260 section 5.1.
+    /// SCTP's INIT ACK contained invalid values. RFC 9260 section 5.1.
     UnusableInitAck,
     /// The application sent a message that is larger than the send buffer.
     MessageTooLong,
     /// The peer broke a rule of the protocol.
     Violation(Violation),
-    /// The peer has no state of the QUIC connection. RFC 9000 section 10.3.
+    /// The peer has no state of the QUIC connection: it sent a stateless reset. RFC 9000 section 10.3.
     StatelessReset,
-    /// The peers have no version of QUIC in common.
+    /// The endpoints have no version of QUIC in common.
     VersionMismatch,
-    /// QUIC's receiver exceeded its limit of buffered pieces of a stream.
+    /// QUIC's receiver exceeded its limit of pieces of a stream that it buffers.
     TooManyGaps,
-    /// No QUIC connection ID is left.
+    /// The endpoint has no unused QUIC connection ID left.
     ConnectionIdsExhausted,
 }
 
-/// A protocol violation by the peer. The connection cannot continue after it.
+/// A violation of the protocol by the peer, after which the connection cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Violation {
     /// A SACK or SHUTDOWN acknowledged a TSN that was not sent.
     AcknowledgedUnsent,
-    /// A chunk that must be alone in its packet was bundled. RFC 9260 section 6.10.
+    /// A chunk that must be the only one in its packet was bundled with others. RFC 9260 section 6.10.
     Bundled,
-    /// A DATA chunk without user data. RFC 9260 section 6.2.
+    /// A DATA chunk contained no user data. RFC 9260 section 6.2.
     NoUserData,
-    /// A DATA chunk although I-DATA was negotiated. RFC 8260 section 2.2.3.
+    /// A DATA chunk arrived although I-DATA was negotiated. RFC 8260 section 2.2.3.
     Data,
-    /// An I-DATA chunk that was not negotiated. RFC 8260 section 2.2.3.
+    /// An I-DATA chunk arrived that was not negotiated. RFC 8260 section 2.2.3.
     InterleavedData,
-    /// An ASCONF-ACK without an ASCONF. RFC 5061 section 5.3.
+    /// An ASCONF-ACK arrived although no ASCONF was sent. RFC 5061 section 5.3.
     AsconfAck,
-    /// A transport error of QUIC. RFC 9000 section 20.1.
+    /// The peer violated QUIC's transport protocol. RFC 9000 section 20.1.
     Transport,
 }
 

@@ -7,20 +7,22 @@ use bytes::{Bytes, BytesMut};
 
 use crate::DeliveryTimes;
 
-/// Returns the length of the message that starts with these octets; `None` if more octets are needed.
+/// A function that returns the length of the message that starts with the given octets; `None` if it needs more
+/// octets.
 pub type MessageLength = fn(&[u8]) -> Result<Option<usize>, FramingError>;
 
-/// An error of framing: the octets do not start a valid message, so the connection cannot continue.
+/// An error in the framing of messages: the octets do not start a valid message, so the connection cannot
+/// continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid message: {0}")]
 pub struct FramingError(pub &'static str);
 
-/// A message cut from the byte stream.
+/// A message that was cut from the byte stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FramedMessage {
     /// The whole message.
     pub payload: Bytes,
-    /// Times of the part that arrived last.
+    /// When the part that arrived last was sent and arrived.
     pub delivery_times: DeliveryTimes,
 }
 
@@ -41,19 +43,20 @@ pub struct FramedMessage {
 #[derive(Debug)]
 pub struct Framer {
     length_of: MessageLength,
-    /// Octets of the unfinished first message, and their times.
+    /// Octets of the first message, which is incomplete.
     partial: BytesMut,
     partial_times: DeliveryTimes,
-    /// Unparsed octets of the last piece, and their times.
+    /// Octets of the last piece that have not been parsed.
     rest: Bytes,
     rest_times: DeliveryTimes,
 }
 
 impl Framer {
-    /// Maximum number of octets allocated in advance, because the length of a message is only the peer's claim.
+    /// Maximum number of octets that are allocated in advance. The peer states the length of a message, and may
+    /// be wrong.
     const MAX_RESERVED: usize = 64 << 10;
 
-    /// Creates a framer; `length_of` gives the length of a message.
+    /// Creates a framer; `length_of` returns the length of a message.
     pub fn new(length_of: MessageLength) -> Self {
         Self {
             length_of,
@@ -64,19 +67,20 @@ impl Framer {
         }
     }
 
-    /// Adds the next octets of the stream. Call [`next`](Self::next) until `None` before the next `push`.
+    /// Adds the next octets of the stream. Before the next `push`, call [`next`](Self::next) until it returns
+    /// `None`.
     pub fn push(&mut self, octets: Bytes, delivery_times: DeliveryTimes) {
         debug_assert!(self.rest.is_empty(), "every message must be taken before the next push");
         self.rest = octets;
         self.rest_times = delivery_times;
     }
 
-    /// Returns whether there are unparsed octets, which may contain another message.
+    /// Returns whether there are octets that have not been parsed and may contain another message.
     pub fn has_unparsed_octets(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Returns whether the stream ends within a message.
+    /// Returns whether the octets received so far end within a message.
     pub fn is_within_message(&self) -> bool {
         !self.partial.is_empty()
     }

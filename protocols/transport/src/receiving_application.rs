@@ -7,43 +7,44 @@ use hol_base::{Duration, Time};
 
 use crate::{Event, ReceivedData};
 
-/// Maximum number of octets of a read: the size of the application's buffer.
+/// Maximum number of octets that one read returns: the size of the application's buffer.
 const READ_OCTETS: usize = 65_536;
 
-/// An item that waits for the application.
+/// Something that waits for the application.
 #[derive(Debug)]
 enum Item {
-    /// An event, reported in order without waiting for a read.
+    /// An event other than data. It is reported in order, without waiting for a read.
     Event(Event),
-    /// A message, and its number of unread octets.
+    /// A message, and the number of its octets that the application has not read.
     Message(ReceivedData, usize),
-    /// Octets of an incomplete message.
+    /// A part of an incomplete message, as its number of octets.
     Part(usize),
 }
 
-/// An application that reads from an endpoint: the events that wait for it, and whether it is awake.
+/// Models an application that reads from an endpoint: the events that wait for it, and whether it is awake.
 #[derive(Debug)]
 pub struct ReceivingApplication {
     wakeup: Duration,
     items: VecDeque<Item>,
-    /// Number of items that deliver data.
+    /// Number of waiting items that contain data.
     waiting_deliveries: usize,
-    /// Unread octets in these items.
+    /// Number of octets in the waiting items that the application has not read.
     octets: usize,
-    /// Number of items that one read has returned together; the application may still be busy with the first.
+    /// Number of items that the last read has returned together. The application may still be busy with the first
+    /// one.
     items_taken: usize,
-    /// Whether the application reads while it is awake; otherwise it is busy.
+    /// Whether the application reads when it is awake; false while it is busy.
     reads: bool,
-    /// Whether the application has resumed reading and the peer has not been sent the new window.
+    /// Whether the application has resumed reading, and the peer does not know the new window yet.
     resumed: bool,
     /// Whether the application is awake.
     awake: bool,
-    /// When the application wakes up.
+    /// When the application wakes up; `None` if no wake-up is due.
     wakes_at: Option<Time>,
 }
 
 impl ReceivingApplication {
-    /// Creates a reader whose application wakes up `wakeup` after data has arrived.
+    /// Creates a reader whose application wakes up the time `wakeup` after data have arrived.
     pub fn new(wakeup: Duration) -> Self {
         Self {
             wakeup,
@@ -68,7 +69,7 @@ impl ReceivingApplication {
         self.receive_rest(now, received, 0);
     }
 
-    /// Queues the end of a message. The application has already read its first `in_part` octets.
+    /// Queues the rest of a message. The application has already read the first `in_part` octets of the message.
     pub fn receive_rest(&mut self, now: Time, received: ReceivedData, in_part: usize) {
         let rest = received.payload.len() - in_part;
         self.queue(now, Item::Message(received, rest), rest);
@@ -97,13 +98,14 @@ impl ReceivingApplication {
         self.reads = reads;
     }
 
-    /// Returns true once after the application has resumed reading, because the receive window may then grow
+    /// Returns true once after the application has resumed reading. The receive window may then have grown
     /// considerably.
     pub fn has_resumed(&mut self) -> bool {
         std::mem::take(&mut self.resumed)
     }
 
-    /// Makes the application fill its buffer in one call before it processes the data, as with a byte stream.
+    /// Makes the application fill its buffer in one call before it processes the data, as with a byte-stream
+    /// socket.
     pub fn set_reads_whole_buffer(&mut self) {
         let mut left = READ_OCTETS;
         let received = self.items.iter().filter_map(|item| match item {
@@ -134,8 +136,8 @@ impl ReceivingApplication {
         self.wakes_at
     }
 
-    /// Wakes the application up if it is time. It then reads all queued data, unless it is busy; if it is, returns
-    /// false.
+    /// Wakes the application up if its wake-up time has come. The application then reads all queued data; if it is
+    /// busy, it reads nothing, and false is returned.
     ///
     /// Data counts as arrived one wake-up delay after its arrival, but at the latest now.
     pub fn wake_if_due(&mut self, now: Time) -> bool {
@@ -151,8 +153,8 @@ impl ReceivingApplication {
         wakes && self.reads
     }
 
-    /// Lets the application read a part of a message, or a piece of a message that is longer than its buffer.
-    /// Returns false if neither is next.
+    /// Lets the application read a part of an incomplete message, or a piece of a message that is longer than its
+    /// buffer. Returns false if the next item is neither.
     pub fn read_piece(&mut self) -> bool {
         if !self.awake || !self.reads {
             return false;
@@ -178,7 +180,8 @@ impl ReceivingApplication {
         true
     }
 
-    /// Returns the next event; `None` if there is none, or if it is data and the application sleeps or is busy.
+    /// Returns the next event; `None` if there is none, or if it is a delivery of data and the application sleeps
+    /// or is busy.
     pub fn next_event(&mut self) -> Option<Event> {
         if !matches!(self.items.front()?, Item::Event(_))
             && !(self.awake && (self.reads || self.items_taken > 0))
@@ -197,7 +200,7 @@ impl ReceivingApplication {
         }
     }
 
-    /// Puts the application to sleep if no data are left.
+    /// Puts the application to sleep if it has read all data.
     fn note_read(&mut self) {
         self.waiting_deliveries -= 1;
         self.awake = self.waiting_deliveries > 0;

@@ -12,18 +12,18 @@ use crate::recent_messages::RecentMessages;
 use crate::transaction::Transaction;
 use crate::{Config, SipTransaction};
 
-/// The first octets of a message, which identify it in every workload; SIP uses a branch for that. RFC 3261
-/// section 17.1.3.
+/// The first octets of a message. They identify it in every workload; real SIP uses the branch parameter for this.
+/// RFC 3261 section 17.1.3.
 pub(crate) type MessageId = [u8; 8];
 
-/// The start of a response, before the name of its request; no request starts like this. RFC 3261 section
-/// 7.2.
+/// The start of a response, which is followed by the name of its request. No request starts like this. RFC 3261
+/// section 7.2.
 const RESPONSE_PREFIX: &[u8; 8] = b"SIP/2.0 ";
 
 /// An address and a port.
 type SocketAddress = (Address, u16);
 
-/// One end of a flow of datagrams.
+/// One end of a flow of UDP datagrams.
 #[derive(Debug)]
 pub struct Endpoint {
     config: Config,
@@ -32,13 +32,14 @@ pub struct Endpoint {
     peer: Option<SocketAddress>,
     /// Outputs that are due now, in order.
     ready_outputs: VecDeque<Output>,
-    /// Requests without a response.
+    /// SIP requests that have not been answered.
     open_transactions: BTreeMap<MessageId, Transaction>,
-    /// The next deadline of each open transaction.
+    /// The next deadline of each request that has not been answered.
     timers: BTreeSet<(Time, MessageId)>,
-    /// Names of received messages; the network or a transaction may send a message twice.
+    /// Identifiers of the latest messages received, because the network or a SIP transaction may deliver a message
+    /// twice.
     recent: RecentMessages,
-    /// Whether the endpoint closes when all transactions are done.
+    /// Whether the endpoint closes when all SIP transactions are done.
     closing: bool,
     statistics: Statistics,
 }
@@ -66,7 +67,7 @@ impl Endpoint {
         Self::new(config, local, Some(peer))
     }
 
-    /// Creates the end that replies to the first sender.
+    /// Creates the server's end, which replies to the first sender.
     pub fn listen(config: Config, local: SocketAddress) -> Self {
         Self::new(config, local, None)
     }
@@ -153,7 +154,7 @@ impl Endpoint {
         }));
     }
 
-    /// Retransmits or abandons requests whose timer has expired.
+    /// Retransmits the requests whose timer has expired, or lets them fail.
     fn on_timers(&mut self, now: Time) {
         while let Some(&(due, name)) = self.timers.first().filter(|(due, _)| *due <= now) {
             self.timers.remove(&(due, name));
@@ -215,7 +216,7 @@ impl hol_transport::Endpoint for Endpoint {
         self.ready_outputs.pop_front().unwrap_or_else(next)
     }
 
-    /// Returns true, because UDP accepts every message; the network drops what it cannot carry.
+    /// Returns true, because UDP accepts every message. The network drops what it cannot carry.
     fn can_send(&self, _length: usize) -> bool {
         true
     }

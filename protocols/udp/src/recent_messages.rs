@@ -4,20 +4,20 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::endpoint::MessageId;
 
-/// The names of the latest messages. A transaction repeats its request for 32 s, and the server remembers
-/// the name for as long (RFC 3261 table 4, timer J).
+/// The identifiers of the latest messages. A SIP transaction repeats its request for 32 s, and the server
+/// remembers the identifier for the same time (RFC 3261 table 4, timer J).
 #[derive(Debug, Default)]
 pub(crate) struct RecentMessages {
     names: BTreeSet<MessageId>,
-    /// The names, oldest first.
+    /// The identifiers, oldest first.
     order: VecDeque<MessageId>,
 }
 
 impl RecentMessages {
-    /// Maximum number of names, 2^18: 32 s of 8,000 messages per second.
+    /// Maximum number of identifiers, 2^18: enough for 32 s of 8,000 messages per second.
     const MAX_NAMES: usize = 1 << 18;
 
-    /// Adds a name; returns false if it is already in the list.
+    /// Adds the identifier of a message; returns false if it is already in the list.
     pub(crate) fn insert(&mut self, name: MessageId) -> bool {
         if !self.names.insert(name) {
             return false;

@@ -18,7 +18,8 @@ fn ms(millis: u64) -> Time {
     Time::from_millis(millis)
 }
 
-/// Passes an input; returns the packets and events at that time, and the deadline.
+/// Passes an input to an endpoint. Returns the packets and events that it outputs at this time, and its
+/// deadline.
 fn step(endpoint: &mut Endpoint, now: Time, input: Option<Input>) -> (Vec<Packet>, Vec<Event>, Option<Time>) {
     let (mut packets, mut events) = (Vec::new(), Vec::new());
     if let Some(input) = input {
@@ -46,7 +47,8 @@ fn server(sip: SipTransaction) -> Endpoint {
     Endpoint::listen(config(sip), SERVER)
 }
 
-/// Returns the times in ms at which a request without a response is sent, and the time at which it fails.
+/// Returns the times in ms at which the copies of an unanswered request are sent, and the time in ms at
+/// which it fails.
 fn copies(sip: SipTransaction) -> (Vec<u64>, u64) {
     let mut client = client(sip);
     let (_, _, mut deadline) = step(&mut client, ms(0), send(b"message1"));
@@ -71,7 +73,8 @@ fn invite_is_repeated_with_doubling_intervals() {
     assert_eq!(copies(SipTransaction::Invite), (vec![500, 1500, 3500, 7500, 15_500, 31_500], 32_000));
 }
 
-/// RFC 3261 section 17.1.2.2: "intervals of 500 ms, 1 s, 2 s, 4 s, 4 s, 4 s, etc."; timer F.
+/// Requests other than INVITE are repeated at "intervals of 500 ms, 1 s, 2 s, 4 s, 4 s, 4 s, etc.", until
+/// timer F ends the transaction. RFC 3261 section 17.1.2.2.
 #[test]
 fn other_requests_are_repeated_at_least_every_t2() {
     let expected = vec![500, 1500, 3500, 7500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500];
@@ -85,7 +88,8 @@ fn datagram_without_sip_is_sent_once() {
     assert_eq!((packets.len(), events.len(), deadline), (1, 0, None));
 }
 
-/// RFC 3261 section 17.2.2: a copy is answered again, but delivered only once.
+/// RFC 3261 section 17.2.2: the server answers a copy of a request again, but delivers the request only
+/// once.
 #[test]
 fn response_ends_the_transaction_and_copies_are_delivered_once() {
     let (mut client, mut server) = (client(SipTransaction::Request), server(SipTransaction::Request));

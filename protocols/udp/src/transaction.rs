@@ -5,17 +5,18 @@ use hol_base::{Duration, Time};
 
 use crate::{Config, SipTransaction};
 
-/// Timers B and F: an unanswered request fails after this many T1. RFC 3261 sections 17.1.1.2 and 17.1.2.2.
+/// Duration of timers B and F in units of T1, after which an unanswered request fails. RFC 3261 sections
+/// 17.1.1.2 and 17.1.2.2.
 const TIMEOUT_IN_T1: u64 = 64;
 
-/// A request that has no response yet.
+/// A SIP request that has not been answered.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     pub(crate) request: Bytes,
     pub(crate) stream: u16,
     /// When the first copy of the request was sent.
     pub(crate) first_sent: Time,
-    /// Timer A or E: time from the last copy to the next.
+    /// Timer A or E: time from the last copy of the request to the next.
     interval: Duration,
     /// Timer B or F: the time at which the transaction fails.
     fails_at: Time,
@@ -28,17 +29,17 @@ impl Transaction {
         Self { request, stream, first_sent: now, interval: config.t1, fails_at }
     }
 
-    /// Returns the time of the next action after a copy sent at `sent`.
+    /// Returns when the transaction must act next, if a copy of the request was sent at `sent`.
     pub(crate) fn due(&self, sent: Time) -> Time {
         (sent + self.interval).min(self.fails_at)
     }
 
-    /// Returns whether the transaction has failed without a response.
+    /// Returns whether the transaction has failed because no response has arrived in time.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         now >= self.fails_at
     }
 
-    /// Doubles the interval after a copy was sent.
+    /// Doubles the interval after a copy of the request was sent, up to T2 for requests other than INVITE.
     pub(crate) fn back_off(&mut self, config: &Config) {
         let doubled = self.interval * 2;
         self.interval = if config.sip == SipTransaction::Request { doubled.min(config.t2) } else { doubled };

@@ -7,7 +7,7 @@ use crate::{Ipv4Header, Ipv6Header};
 /// An IPv4 or IPv6 address.
 pub type Address = IpAddr;
 
-/// Returns an IPv4 address of these octets, usable in constants.
+/// Creates an IPv4 address from its octets; usable in constants.
 pub const fn ipv4(a: u8, b: u8, c: u8, d: u8) -> Address {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }

@@ -2,12 +2,12 @@
 
 use crate::Address;
 
-/// The one's complement sum of 16-bit words so far.
+/// The one's complement sum of the 16-bit words added so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InternetChecksum(u64);
 
 impl InternetChecksum {
-    /// Adds octets; only the last call may add an odd number of octets.
+    /// Adds octets to the sum. Only the last call may add an odd number of octets.
     pub fn add(self, octets: &[u8]) -> Self {
         let (words, odd) = octets.as_chunks::<2>();
         let words: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
@@ -15,8 +15,8 @@ impl InternetChecksum {
         Self(self.0 + words + odd)
     }
 
-    /// Adds the pseudo header of a transport. RFC 9293 section 3.1; RFC 8200 section 8.1, whose longer fields
-    /// have the same sum.
+    /// Adds the pseudo header of a transport protocol. RFC 9293 section 3.1. The longer fields of IPv6 (RFC
+    /// 8200 section 8.1) have the same sum.
     pub fn add_pseudo_header(
         self,
         source: Address,
@@ -37,7 +37,7 @@ impl InternetChecksum {
         }
     }
 
-    /// Returns the checksum; zero if the octets already contained the correct one.
+    /// Returns the checksum; zero if the octets include a correct checksum.
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {

@@ -1,21 +1,22 @@
 //! The ECN field of the IP header, which reports congestion without loss. RFC 3168 section 5.
 
-/// The ECN codepoint of a packet: whether its endpoints support ECN, and whether there was congestion.
+/// The ECN codepoint of a packet: whether its endpoints support ECN, and whether a queue has marked
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Ecn {
     /// Not-ECT: the endpoints do not support ECN.
     #[default]
     NotCapable,
-    /// ECT(1): the packet may be marked instead of dropped. Our endpoints do not send it.
+    /// ECT(1): a queue may mark the packet instead of dropping it. Endpoints that use L4S send it.
     Capable1,
-    /// ECT(0): the packet may be marked instead of dropped.
+    /// ECT(0): a queue may mark the packet instead of dropping it.
     Capable,
     /// CE: a queue has marked the packet.
     Congested,
 }
 
 impl Ecn {
-    /// Returns the codepoint, in the lower two bits. RFC 3168 section 5, figure 1.
+    /// Returns the two bits of the codepoint. RFC 3168 section 5, figure 1.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotCapable => 0b00,
@@ -25,7 +26,8 @@ impl Ecn {
         }
     }
 
-    /// Returns the codepoint in the lower two bits of the IP header's former Type of Service.
+    /// Returns the codepoint in the lower two bits of the IP header's second octet, formerly Type of
+    /// Service.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotCapable,
@@ -35,8 +37,8 @@ impl Ecn {
         }
     }
 
-    /// Marks a packet whose endpoints support ECN; returns `false` if they do not, so that it must be
-    /// dropped. RFC 3168 section 5.
+    /// Marks a packet as CE if its endpoints support ECN. If not, returns `false`, and the packet must
+    /// be dropped. RFC 3168 section 5.
     #[must_use]
     pub fn mark(&mut self) -> bool {
         let capable = *self != Self::NotCapable;

@@ -26,11 +26,11 @@ use crate::{Ecn, ParseError};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv4Header {
-    /// ECN codepoint. The six bits before it, the DSCP, are zero.
+    /// ECN codepoint. The DSCP, the six bits before it, is zero.
     pub ecn: Ecn,
-    /// Octets of the packet, including the header.
+    /// Length of the packet in octets, including the header.
     pub total_length: u16,
-    /// Identifies the fragments of a packet; meaningless with DF set.
+    /// Identifies the fragments of a packet; has no meaning if DF is set.
     pub identification: u16,
     /// Time to live, in hops.
     pub ttl: u8,
@@ -42,16 +42,16 @@ pub struct Ipv4Header {
     pub destination: Ipv4Addr,
 }
 
-/// Version 4, and an IHL of five 32-bit words.
+/// Value of the first octet: version 4, and an IHL of five 32-bit words.
 const VERSION_AND_IHL: u8 = 0x45;
 const DONT_FRAGMENT: u16 = 0x4000;
-/// More Fragments, or any fragment offset.
+/// Bits that are set only in fragments: More Fragments, and the fragment offset.
 const FRAGMENT_BITS: u16 = 0x3fff;
 
 impl Ipv4Header {
-    /// Octets of a header without options.
+    /// Length in octets of a header without options.
     pub const LENGTH: usize = 20;
-    /// The time to live that we send.
+    /// The time to live of packets that our endpoints send.
     pub const TTL: u8 = 64;
 
     /// Appends the header, with DF set and its checksum.
@@ -71,7 +71,7 @@ impl Ipv4Header {
         out[start + 10..start + 12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// Removes the header and its options from a packet, and anything after its total length.
+    /// Removes the header and its options from a packet, and everything after its total length.
     pub(crate) fn parse(packet: &mut Bytes) -> Result<Self, ParseError> {
         let first = *packet.first().ok_or(ParseError::Truncated)?;
         if first >> 4 != 4 {

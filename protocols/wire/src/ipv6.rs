@@ -23,9 +23,9 @@ use crate::{Ecn, ParseError};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipv6Header {
-    /// ECN codepoint. The DSCP before it and the flow label after it are zero.
+    /// ECN codepoint. The DSCP before it, and the flow label after it, are zero.
     pub ecn: Ecn,
-    /// Octets after the header.
+    /// Number of octets after the header.
     pub payload_length: u16,
     /// Protocol number of the payload.
     pub next_header: u8,
@@ -37,13 +37,13 @@ pub struct Ipv6Header {
     pub destination: Ipv6Addr,
 }
 
-/// The next header of a fragment. RFC 8200 section 4.5.
+/// Value of Next Header for a Fragment header. RFC 8200 section 4.5.
 const FRAGMENT_HEADER: u8 = 44;
 
 impl Ipv6Header {
-    /// Number of octets of the header.
+    /// Length of the header in octets.
     pub const LENGTH: usize = 40;
-    /// The hop limit that we send.
+    /// The hop limit of packets that our endpoints send.
     pub const HOP_LIMIT: u8 = 64;
 
     /// Appends the encoded header.
@@ -56,7 +56,7 @@ impl Ipv6Header {
         out.put_slice(&self.destination.octets());
     }
 
-    /// Removes the header from a packet, and anything after its payload.
+    /// Removes the header from a packet, and everything after its payload.
     pub(crate) fn parse(packet: &mut Bytes) -> Result<Self, ParseError> {
         let first = packet.try_get_u32()?;
         if first >> 28 != 6 {

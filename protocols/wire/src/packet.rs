@@ -7,7 +7,7 @@ use hol_base::Time;
 
 use crate::{Address, Ecn, Ipv4Header, Ipv6Header, ParseError, ip_header_length, quic, sctp, tcp, udp};
 
-/// An IP packet as sent by a node.
+/// An IP packet in the form in which nodes send it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     /// Source address.
@@ -18,21 +18,22 @@ pub struct Packet {
     pub transport: Transport,
     /// ECN codepoint.
     pub ecn: Ecn,
-    /// Whether a bit was flipped on the way: the checksum fails, so a receiver drops the packet silently.
+    /// Whether a bit was flipped in transit. The checksum is then wrong, so a receiver drops the packet silently.
     pub corrupted: bool,
 }
 
-/// The transport part of a packet. Boxed, because a packet is moved a dozen times between endpoints, queues
-/// and links.
+/// The transport header and payload of a packet. It is boxed, because a packet is moved a dozen times between
+/// endpoints, queues and links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// TCP, IP protocol 6.
+    /// TCP: IP protocol 6.
     Tcp(Box<tcp::Segment>),
-    /// SCTP, IP protocol 132.
+    /// SCTP: IP protocol 132.
     Sctp(Box<sctp::Packet>),
-    /// UDP, IP protocol 17.
+    /// UDP: IP protocol 17.
     Udp(Box<udp::Datagram>),
-    /// IP protocol 17 with QUIC in it; octets alone do not show that, so they parse to a [`Udp`](Self::Udp).
+    /// QUIC over UDP: IP protocol 17. Octets alone do not show that they are QUIC, so they parse to a
+    /// [`Udp`](Self::Udp).
     Quic(Box<quic::Datagram>),
 }
 
@@ -60,7 +61,7 @@ impl From<quic::Datagram> for Transport {
     }
 }
 
-/// When the payload of a packet was sent; for measurement only, not on the wire.
+/// When the payload of a packet was sent. The times are for measurement only, and not on the wire.
 ///
 /// The times travel with the data, so a receiver can decompose a message's delay without the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,13 +70,13 @@ pub struct SendTimes {
     pub first_sent: Time,
     /// When this copy of the payload was sent.
     pub sent: Time,
-    /// Whether the packet was cut from a larger packet below the transport, as offloading does. The receiver then
-    /// accounts for the packet as a separate buffer.
+    /// Whether the packet was cut from a larger packet below the transport, by segmentation offload. The receiver
+    /// then counts it as a buffer of its own.
     pub cut: bool,
 }
 
 impl Packet {
-    /// Creates a packet as an endpoint sends it.
+    /// Creates a packet that an endpoint sends: not ECN-capable and not corrupted.
     pub fn new(source: Address, destination: Address, transport: impl Into<Transport>) -> Self {
         Self { source, destination, transport: transport.into(), ecn: Ecn::NotCapable, corrupted: false }
     }
@@ -101,7 +102,7 @@ impl Packet {
         }
     }
 
-    /// Returns the secrets that encrypt the packet; `None` if it is not encrypted.
+    /// Returns the secrets with which the packet is encrypted; `None` if it is not encrypted.
     pub fn secrets(&self) -> Option<quic::Secrets> {
         match &self.transport {
             Transport::Quic(datagram) => Some(datagram.secrets),
@@ -109,8 +110,8 @@ impl Packet {
         }
     }
 
-    /// Returns the packet's octets from the IP header on, with all checksums. In a corrupted packet the last
-    /// bit is flipped afterwards.
+    /// Returns the packet's octets from the IP header on, with all checksums. If the packet is corrupted, the last bit
+    /// is then flipped.
     ///
     /// # Panics
     /// If the packet is longer than IPv4 allows, 65,535 octets, or its addresses are of different families.
@@ -149,8 +150,8 @@ impl Packet {
         }
     }
 
-    /// Parses a packet from the IP header on. Its send times are zero, because they are not on the wire. A
-    /// corrupted packet is an error.
+    /// Parses a packet from the IP header on. Its send times are zero, because they are not on the wire. For a
+    /// corrupted packet, returns an error.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         let (ecn, protocol, source, destination) = Self::parse_header(&mut octets)?;
         let transport: Transport = match protocol {
@@ -175,7 +176,7 @@ impl Packet {
         }
     }
 
-    /// Returns the packet without send times, as it can be parsed from its octets.
+    /// Returns the packet with its send times set to zero, as if it had been parsed from its octets.
     pub fn without_send_times(mut self) -> Self {
         match &mut self.transport {
             Transport::Tcp(segment) => segment.stamp = SendTimes::default(),
@@ -203,7 +204,7 @@ impl Transport {
     /// IP protocol number of UDP.
     pub const UDP: u8 = 17;
 
-    /// Returns the IP protocol number.
+    /// Returns the IP protocol number of the transport.
     pub fn protocol(&self) -> u8 {
         match self {
             Self::Tcp(_) => Self::TCP,
@@ -214,7 +215,7 @@ impl Transport {
 }
 
 impl fmt::Display for Packet {
-    /// Formats the packet like tcpdump.
+    /// Formats the packet as tcpdump does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { source, destination, transport, ecn, corrupted } = self;
         let (source_port, destination_port) = self.ports();

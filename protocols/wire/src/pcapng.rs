@@ -29,16 +29,16 @@ use hol_base::Time;
 #[derive(Debug)]
 pub struct PcapngWriter<W: Write> {
     out: W,
-    /// The block under construction; kept for its memory.
+    /// The block under construction. Its memory is reused for the next block.
     block: Vec<u8>,
 }
 
-/// The start of a run: 2020-01-01T00:00:00Z, in nanoseconds since 1970.
+/// The time at which runs start: 2020-01-01T00:00:00Z, in nanoseconds since 1970.
 const RUN_START: u64 = 1_577_836_800 * 1_000_000_000;
 /// LINKTYPE_RAW: packets start with their IP header.
 const LINKTYPE_RAW: u16 = 101;
 
-/// Block types, sections 4.1 to 4.4, 4.7 and appendix A.
+/// Block types. draft-ietf-opsawg-pcapng, sections 4.1 to 4.4, 4.7 and appendix A.
 pub(crate) mod block_type {
     pub const SECTION_HEADER: u32 = 0x0A0D_0D0A;
     pub const INTERFACE_DESCRIPTION: u32 = 1;
@@ -48,10 +48,10 @@ pub(crate) mod block_type {
     pub const DECRYPTION_SECRETS: u32 = 10;
 }
 
-/// The byte-order magic of a Section Header Block. Section 4.1.
+/// The byte-order magic of a Section Header Block. draft-ietf-opsawg-pcapng, section 4.1.
 pub(crate) const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
 
-/// Option codes, sections 3.5, 4.1 and 4.2.
+/// Option codes. draft-ietf-opsawg-pcapng, sections 3.5, 4.1 and 4.2.
 pub(crate) mod option {
     pub const END: u16 = 0;
     pub const COMMENT: u16 = 1;
@@ -62,8 +62,8 @@ pub(crate) mod option {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Starts a capture; `comment` describes the run, `interfaces` are the names in the order of their
-    /// numbers.
+    /// Starts a capture. `comment` describes the run, and `interfaces` are the names of the interfaces, in the
+    /// order of their numbers.
     pub fn new(out: W, comment: &str, interfaces: &[&str]) -> io::Result<Self> {
         let mut writer = Self { out, block: Vec::new() };
         writer.write_block(block_type::SECTION_HEADER, |block| {
@@ -116,7 +116,8 @@ impl<W: Write> PcapngWriter<W> {
         })
     }
 
-    /// Writes secrets that decrypt the following packets, as lines of a TLS key log. Section 4.7.
+    /// Writes the secrets that decrypt the following packets, in the lines of a TLS key log.
+    /// draft-ietf-opsawg-pcapng, section 4.7.
     pub fn key_log(&mut self, lines: &str) -> io::Result<()> {
         const TLS_KEY_LOG: u32 = 0x544c_534b;
         self.write_block(block_type::DECRYPTION_SECRETS, |block| {
@@ -132,7 +133,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(self.out)
     }
 
-    /// Writes a block: type, length, body, length again. Section 3.1.
+    /// Writes a block: type, length, body, length again. draft-ietf-opsawg-pcapng, section 3.1.
     fn write_block(&mut self, block_type: u32, body: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         const LENGTH_RANGE: std::ops::Range<usize> = 4..8;
         let block = &mut self.block;
@@ -147,7 +148,8 @@ impl<W: Write> PcapngWriter<W> {
     }
 }
 
-/// Appends an option: code, length, value. Section 3.5. Values are cut at 65,535 octets.
+/// Appends an option: code, length, value. draft-ietf-opsawg-pcapng, section 3.5. Longer values are cut after
+/// 65,535 octets.
 fn put_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     block.put_u16_le(code);

@@ -24,15 +24,15 @@ pub struct Datagram {
     pub destination_port: u16,
     /// User data.
     pub payload: Bytes,
-    /// When the payload was sent; not on the wire.
+    /// When the payload was sent; for measurement only, not on the wire.
     pub stamp: SendTimes,
 }
 
 impl Datagram {
-    /// Number of octets of the header.
+    /// Length of the header in octets.
     pub const HEADER_LENGTH: usize = 8;
 
-    /// Returns the number of octets of header and payload.
+    /// Returns the length of header and payload in octets.
     pub fn length(&self) -> usize {
         Self::HEADER_LENGTH + self.payload.len()
     }
@@ -75,7 +75,8 @@ impl Datagram {
     }
 }
 
-/// Returns the checksum over pseudo header and datagram; zero if the datagram contains its own.
+/// Returns the checksum over the pseudo header and the datagram; zero if the datagram contains a correct
+/// checksum.
 fn checksum(source: Address, destination: Address, datagram: &[u8]) -> u16 {
     InternetChecksum::default()
         .add_pseudo_header(source, destination, Transport::UDP, datagram.len())
@@ -84,7 +85,7 @@ fn checksum(source: Address, destination: Address, datagram: &[u8]) -> u16 {
 }
 
 impl fmt::Display for Datagram {
-    /// Formats the datagram like tcpdump.
+    /// Formats the datagram as tcpdump does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "UDP, length {}", self.payload.len())
     }

@@ -5,11 +5,11 @@ use hol_report::survey::{Axis, NEGLIGIBLE};
 
 use super::SearchResult;
 
-/// Columns of the map.
+/// Width of the map, in columns.
 const WIDTH: usize = 56;
 
-/// Returns the axis as a line of letters; each letter stands for the transport that is significantly better
-/// there.
+/// Returns the axis as a line of symbols; each symbol shows which of the two transports is significantly better at
+/// that value of the axis, or that neither is.
 pub(super) fn axis_letters(probes: &[Probe], logarithmic: bool) -> String {
     let (Some(first), Some(last)) = (probes.first(), probes.last()) else { return String::new() };
     let min = probes.iter().map(|probe| probe.x).find(|x| *x > 0.0).unwrap_or(1.0);

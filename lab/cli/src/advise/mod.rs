@@ -61,7 +61,7 @@ pub struct Advise {
 struct SearchResult {
     axis: String,
     unit: &'static str,
-    /// The values of the other axes, as text; empty if there are none.
+    /// The values of the other axes, as text; empty if there are no other axes.
     at: String,
     transport: String,
     than: String,
@@ -73,12 +73,12 @@ struct SearchResult {
     map: String,
 }
 
-/// A crossover in JSON: the result `before` holds up to `low`, the result `after` from `high` on.
+/// A crossover in JSON: the comparison has the result `before` up to `low`, and the result `after` from `high` on.
 #[derive(Debug, Serialize)]
 struct Crossover {
-    /// The last value of the axis at which `before` holds.
+    /// The last measured value of the axis at which the comparison has the result `before`.
     low: f64,
-    /// The first value of the axis at which `after` holds.
+    /// The first measured value of the axis at which the comparison has the result `after`.
     high: f64,
     before: &'static str,
     after: &'static str,
@@ -150,7 +150,8 @@ impl Advise {
         candidates.find(|axis| self.over.as_ref().is_none_or(|over| axis.keys[0] == *over))
     }
 
-    /// Returns why none of `axes` can be searched. `written` are the axes of the file, of which `--set` may have fixed some.
+    /// Explains why none of `axes` can be searched. `written` are the axes in the file; `--set` may have replaced some
+    /// of them by a single value.
     fn explain_missing_axis(&self, axes: &[Axis], written: &[Axis]) -> String {
         let is_asked = |axis: &&Axis| match &self.over {
             Some(key) => axis.keys.contains(key),
@@ -192,7 +193,7 @@ fn swept_axes(experiment: &Experiment) -> Vec<Axis> {
     axes(&points)
 }
 
-/// Returns whether values between the steps of the axis are valid: it is numeric and has one key.
+/// Returns whether the axis has values between its steps: it is numeric and has only one key.
 fn is_searchable(axis: &Axis) -> bool {
     axis.numbers.is_some() && axis.keys.len() == 1
 }
@@ -209,8 +210,8 @@ fn pairs<'p>(ones: &[&'p Point], others: &[&'p Point]) -> Vec<(&'p Point, &'p Po
     ones.iter().flat_map(|one| others.iter().map(|other| (*one, *other))).collect()
 }
 
-/// Returns each combination of values of the other axes with each challenger that it concerns. Options of a third
-/// transport do not concern it.
+/// Returns the searches to perform: each combination of values of the other axes, with each challenger. An axis
+/// that sets an option of a third transport does not multiply the searches.
 fn searches<'c>(
     experiment: &Experiment,
     axis: &Axis,

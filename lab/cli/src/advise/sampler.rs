@@ -12,29 +12,30 @@ use super::search_answer::{ProbeNumbers, SearchAnswer};
 use super::{SearchResult, map, without_axis};
 use crate::failure::Failure;
 
-/// Number of tests for the Bonferroni correction of the significance level, so that all verdicts of a comparison hold
-/// jointly with 95 %.
+/// Number of tests for which the Bonferroni correction adjusts the significance level, so that all verdicts of a
+/// comparison are correct together with 95 % confidence.
 const TEST_COUNT: usize = 100;
-/// Minimum number of repetitions before a point is judged, so that rare events occur.
+/// Minimum number of repetitions before a point is judged; with fewer, rare events might not occur.
 const MIN_REPETITIONS: u32 = 64;
-/// Default maximum number of repetitions; 16 times the repetitions of the file if that is more.
+/// Default maximum number of repetitions of a point. If 16 times the repetitions in the file are more, that is the
+/// maximum.
 const DEFAULT_MAX_REPETITIONS: u32 = 400;
 /// Maximum number of points sampled in addition to those of the file.
 const MAX_ADDED_POINTS: usize = 24;
-/// Maximum number of ends of crossovers that are confirmed with more repetitions.
+/// Maximum number of ends of crossover intervals that are confirmed with more repetitions.
 const MAX_CONFIRMED_ENDS: usize = 16;
 
 /// Samples the points of one comparison.
 pub(super) struct Sampler<'a> {
     pub source: &'a Source,
     pub axis: &'a Axis,
-    /// Precision of the crossover, as a share: `--precision`.
+    /// Precision of the crossover as a share, from the option `--precision`.
     pub precision: f64,
     /// Maximum number of repetitions of a point.
     pub max_repetitions: Option<usize>,
     pub threads: usize,
     pub stop: &'a AtomicBool,
-    /// All runs so far; no run is performed twice.
+    /// The results of all runs so far, so that no run is performed twice.
     pub finished: RunResults,
 }
 
@@ -47,7 +48,7 @@ struct ComparedTransports<'a> {
 }
 
 impl Sampler<'_> {
-    /// Searches the axis for points at which the better of the two transports changes.
+    /// Searches one axis for the points at which the better of two transports changes.
     pub(super) fn search_line(
         &mut self,
         other_values: &[(String, String)],
@@ -109,8 +110,8 @@ impl Sampler<'_> {
         })
     }
 
-    /// Adds repetitions at one value of the axis until the result is significant or the maximum is reached. With
-    /// `confirm`, performs the maximum at once.
+    /// Adds repetitions at one value of the axis until the result is significant or the maximum is reached. If
+    /// `confirm` is true, performs the maximum number of repetitions at once.
     fn probe(
         &mut self,
         x: f64,
@@ -163,7 +164,7 @@ impl Sampler<'_> {
         Ok(points)
     }
 
-    /// Performs `repetitions` runs of each point. A run has as many messages as in the file.
+    /// Performs `repetitions` runs of each point. Each run has as many messages as a run of the experiment file.
     fn perform_runs(&mut self, points: &[Point], repetitions: u32) -> Result<Vec<PointResult>, Failure> {
         let longer = |point: &Point| {
             let mut point = point.clone();
@@ -186,7 +187,7 @@ impl Sampler<'_> {
     }
 }
 
-/// Returns the significant winner of a contest; `Second` is the challenger.
+/// Returns which transport is significantly better: `First` is the reference, `Second` the challenger.
 fn winner(contest: &TransportComparison<'_>) -> Winner {
     match contest.outcome() {
         Outcome::Better => Winner::Second,
@@ -196,7 +197,7 @@ fn winner(contest: &TransportComparison<'_>) -> Winner {
     }
 }
 
-/// Returns the ends of all crossovers.
+/// Returns the ends of the intervals of all crossovers.
 fn crossover_ends(probes: &[Probe]) -> Vec<f64> {
     brackets(probes).into_iter().flat_map(|bracket| [bracket.low, bracket.high]).collect()
 }

@@ -21,11 +21,11 @@ pub(super) struct ProbeNumbers {
     /// Position of the probe on the axis.
     pub x: f64,
     pub metric: Metric,
-    /// Size of the difference, as text.
+    /// Size of the difference between the two transports, as text.
     pub difference: String,
     /// A description of the messages that never arrived; `None` if all arrived.
     pub losses: Option<String>,
-    /// Difference between the shares of messages that never arrived, 0 to 1.
+    /// Difference between the two transports' shares of messages that never arrived; from 0 to 1.
     pub loss_difference: f64,
     /// Whether the transports can be compared, because both carried the load.
     pub is_comparable: bool,
@@ -38,7 +38,7 @@ impl SearchAnswer<'_> {
         Crossover { low, high, before: self.comparative(before), after: self.comparative(after) }
     }
 
-    /// Returns the whole answer as a sentence.
+    /// Returns the result of the search as one sentence.
     pub(super) fn sentence(&self, probes: &[Probe]) -> String {
         let (name, other) = (self.transport, self.reference);
         let sure: Vec<&Probe> = probes.iter().filter(|probe| probe.winner != Winner::Unsure).collect();
@@ -61,7 +61,8 @@ impl SearchAnswer<'_> {
         format!("{body}{open}{}{}.", self.describe_overload(), self.describe_losses())
     }
 
-    /// Describes which transport is better on which part of the axis, and by how much at both ends.
+    /// Describes which transport is better on which part of the axis, and by how much it is better at both ends of
+    /// the axis.
     fn main_clause(&self, crossovers: &[Bracket], first: &Probe, last: &Probe) -> String {
         let (name, other) = (self.transport, self.reference);
         match crossovers {
@@ -138,7 +139,7 @@ impl SearchAnswer<'_> {
         }
     }
 
-    /// Describes the lost messages at the point at which their shares differ most.
+    /// Describes the lost messages at that point of the axis at which the shares of lost messages differ most.
     fn describe_losses(&self) -> String {
         let lossy = self.measurements.iter().filter(|measured| measured.losses.is_some());
         let worst = lossy.max_by(|a, b| a.loss_difference.total_cmp(&b.loss_difference));
@@ -157,12 +158,12 @@ impl SearchAnswer<'_> {
         }
     }
 
-    /// Returns `slower than` or `as fast as`, by the winner.
+    /// Returns `slower than` or `as fast as`, depending on the winner.
     fn comparative_with_preposition(&self, winner: Winner) -> String {
         format!("{} {}", self.comparative(winner), if winner == Winner::Tie { "as" } else { "than" })
     }
 
-    /// Returns `slower than tcp` or `as fast as tcp (within 0.5 %)`, by the winner.
+    /// Returns `slower than tcp` or `as fast as tcp (within 0.5 %)`, depending on the winner.
     fn comparative_with_other(&self, winner: Winner) -> String {
         let within =
             if winner == Winner::Tie { format!(" (within {} %)", 100.0 * NEGLIGIBLE) } else { String::new() };

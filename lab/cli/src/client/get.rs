@@ -16,7 +16,7 @@ use crate::terminal::{group_digits, print};
 /// File name of the report.
 const REPORT_FILE: &str = "report.html";
 
-/// Octets that are read from the connection at a time.
+/// Maximum number of octets that are read from the connection at once.
 const BUFFER_SIZE: usize = 64 << 10;
 
 /// Maximum number of consecutive connections that break without transferring an octet.

@@ -107,7 +107,8 @@ impl Transport for TlsTransport {
     }
 }
 
-/// Accepts the certificate itself, whatever names it contains, and certificates that it has signed as an authority.
+/// Accepts the certificate that the user gave, whatever names it contains, and certificates that it has signed as
+/// an authority.
 #[derive(Debug)]
 struct PinnedCertificateVerifier {
     certificate: CertificateDer<'static>,

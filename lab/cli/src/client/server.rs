@@ -41,7 +41,7 @@ struct ErrorResponse {
     errors: Vec<Problem>,
 }
 
-/// An error in the server's answer.
+/// A problem that the server reports in an error response.
 #[derive(Deserialize)]
 struct Problem {
     line: Option<u32>,

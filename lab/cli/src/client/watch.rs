@@ -26,18 +26,18 @@ pub struct Watch {
     json: bool,
 }
 
-/// The fields of a server's experiment that are shown; docs/serve.md has the API.
+/// An experiment on a server, with the fields that are shown; docs/serve.md describes the API.
 #[derive(Debug, Deserialize)]
 pub struct Experiment {
     /// Number of the experiment.
     pub id: i64,
     name: String,
     state: String,
-    /// Why the experiment has this state; may be empty.
+    /// Why the experiment is in its current state; may be empty.
     why: String,
 }
 
-/// The progress of the experiment.
+/// The numbers of completed and failed runs of the experiment.
 #[derive(Deserialize)]
 struct Progress {
     /// Number of completed runs.

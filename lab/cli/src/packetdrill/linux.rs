@@ -13,7 +13,8 @@ use crate::executable;
 use crate::failure::Failure;
 use crate::service::table;
 
-/// The versions of IP, with packetdrill's options for each, as in `ksft_runner.sh` of Linux and `run_all.py` of packetdrill.
+/// The versions of IP, each with the options that packetdrill needs for it, as in `ksft_runner.sh` of Linux and
+/// `run_all.py` of packetdrill.
 const IP_VERSIONS: [(&str, &str); 3] = [
     (
         "ipv4",
@@ -41,20 +42,20 @@ const TOOLS: [&str; 8] = ["bash", "ip", "tc", "sysctl", "nstat", "ifconfig", "et
 /// Runs packetdrill in the directory of the script, because scripts name other files relative to it.
 const LINE: &str = r#"cd "${SCRIPT%/*}" && exec "$0" $OPTIONS "${SCRIPT##*/}""#;
 
-/// The directory of the scripts on the node.
+/// The directory on the node that contains the scripts.
 const NODE_DIRECTORY: &str = "/scripts";
 
-/// How to play scripts on Linux.
+/// The settings with which scripts are played on Linux.
 pub(super) struct LinuxPlayer<'a> {
     pub(super) world: &'a str,
-    /// The program packetdrill.
+    /// Path or name of the program packetdrill.
     pub(super) program: &'a Path,
-    /// How often each script runs over each version of IP.
+    /// Number of runs of each script over each version of IP.
     pub(super) repetitions: usize,
     pub(super) jobs: Option<usize>,
     /// The user's own options of packetdrill.
     pub(super) options: &'a [String],
-    /// Whether to show no progress.
+    /// Whether no progress is shown.
     pub(super) is_quiet: bool,
 }
 
@@ -94,8 +95,8 @@ impl LinuxPlayer<'_> {
         Ok(scripts.iter().map(|scripts| scripts.iter().map(runs).collect()).collect())
     }
 
-    /// Returns an experiment with a point for each script and version of IP. Each script comes with its path on the
-    /// node.
+    /// Returns an experiment with a point for each script and version of IP. `scripts` contains each script with
+    /// its path on the node.
     fn experiment(&self, folders: &[PathBuf], scripts: &[(&PathBuf, String)]) -> Result<Experiment, Failure> {
         let program = self.find_program()?;
         let mut files = Table::new();
@@ -179,7 +180,8 @@ impl ScriptRuns {
     }
 }
 
-/// Returns the line of the script that failed, and packetdrill's message; without such a message, line 0 and the exit status.
+/// Returns the line of the script that failed, and packetdrill's message. If there is no such message, returns line 0
+/// and the exit status.
 fn first_error(result: &ProgramResult) -> (usize, String) {
     let lines: Vec<&str> = result.stderr.lines().collect();
     let place = |line: &&str| {
@@ -212,8 +214,8 @@ fn ip_versions(options: &[String], name: &Path, text: &str) -> Vec<(&'static str
     IP_VERSIONS.into_iter().filter(|(version, _)| is_wanted(version)).collect()
 }
 
-/// Returns the directory to copy to the node for a path of the user: that of a script, because scripts name files next
-/// to them.
+/// Returns the directory to copy to the node for a path that the user gave. For a script it is the directory of the
+/// script, because scripts name files next to them.
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if path.is_file() && parent.as_os_str().is_empty() => Path::new("."),

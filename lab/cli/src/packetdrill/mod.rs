@@ -15,15 +15,15 @@ use crate::point_row::json;
 use crate::terminal::print;
 use linux::{LinuxPlayer, ScriptRuns};
 
-/// Maximum nesting of directories.
+/// Maximum nesting of directories in which scripts are searched.
 const MAX_NESTING: usize = 32;
-/// Maximum number of unsupported constructs that are listed.
+/// Maximum number of unsupported packetdrill constructs that are listed.
 const MAX_CONSTRUCTS: usize = 20;
 
-/// The stack of the model's endpoints.
+/// The stack of the model's endpoints unless --stack names another one.
 const DEFAULT_STACK: &str = "linux-6.12";
 
-/// The world of the model's endpoints.
+/// The value of --world for hol's own endpoints.
 const MODEL: &str = "model";
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,7 @@ Examples:
 
 /// Play packetdrill scripts against the model's endpoints, or on Linux in virtual time
 ///
-/// Prints a line for each script: `passed`; `departs`, with the line of the script, the expected and the
+/// Prints a line for each script: `passed`; `differs`, with the line of the script, the expected and the
 /// actual packet; or `not read`, with the line and the unsupported part. The exit code is 0 if all have
 /// passed.
 ///
@@ -77,7 +77,7 @@ pub struct Packetdrill {
     options: Vec<String>,
 }
 
-/// The result of a script.
+/// The result of playing a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Passed,
@@ -91,7 +91,7 @@ impl Verdict {
     fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
-            Self::Departs => "departs",
+            Self::Departs => "differs",
             Self::NotRead => "not read",
         }
     }
@@ -123,7 +123,7 @@ impl Tally {
     }
 }
 
-/// The result of a script, with the line of the script and the problem if it did not pass.
+/// The verdict on a script. If the script did not pass, also the line of the script, and the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Outcome {
     verdict: Verdict,
@@ -181,7 +181,7 @@ impl Packetdrill {
         }
     }
 
-    /// Returns an error if an option belongs to the other world.
+    /// Returns an error if an option does not apply to the chosen world.
     fn check_options(&self) -> Result<(), Failure> {
         let of_model = [
             ("--stack", self.stack != DEFAULT_STACK),
@@ -276,7 +276,7 @@ fn play(script: &Path, rules: &PlayRules) -> Result<(), PlayError> {
     std::panic::catch_unwind(|| play_file(script, rules)).unwrap_or_else(|_| Err(PlayError::endpoint_panic()))
 }
 
-/// Returns the scripts below a path, in order.
+/// Returns the scripts in a directory and its subdirectories, in order; for the path of a file, only this file.
 fn scripts(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return match path.exists() {
@@ -309,7 +309,7 @@ fn collect(folder: &Path, nested: usize, found: &mut Vec<PathBuf>) -> Result<(),
     Ok(())
 }
 
-/// Returns the name of the unsupported construct, without the advice.
+/// Returns the name of the unsupported construct in a message; leaves out the remedy.
 fn construct_name(problem: &str) -> String {
     let begin = problem.split(';').next().unwrap_or_default().lines().next().unwrap_or_default();
     begin.chars().take(100).collect()
@@ -323,7 +323,7 @@ fn table(tallies: &[(&Path, Tally)], total: Tally) -> String {
         rows.push(("all".to_owned(), total));
     }
     let width = rows.iter().map(|(path, _)| path.chars().count()).max().unwrap_or(0);
-    let mut text = format!("\n{:width$}  scripts  passed  departs  not read\n", "");
+    let mut text = format!("\n{:width$}  scripts  passed  differs  not read\n", "");
     for (path, tally) in rows {
         let [passed, departs, not_read] = Verdict::ALL.map(|verdict| tally.count(verdict));
         text += &format!("{path:width$}  {:7}  {passed:6}  {departs:7}  {not_read:8}\n", tally.all());
@@ -331,7 +331,7 @@ fn table(tallies: &[(&Path, Tally)], total: Tally) -> String {
     text
 }
 
-/// Lists the unsupported constructs, the most frequent first.
+/// Lists the packetdrill constructs that are not supported, the most frequent first.
 fn constructs_not_read(constructs: &BTreeMap<String, usize>) -> String {
     let mut rows: Vec<(&String, usize)> =
         constructs.iter().map(|(construct, count)| (construct, *count)).collect();

@@ -20,16 +20,16 @@ A line runs on the node of the prompt, with `sh -c`, until it ends or Ctrl-C int
   :quit               end the shell, as Ctrl-D does
 ";
 
-/// What a line of the user says.
+/// What the user's line requests.
 #[derive(Debug, PartialEq)]
 pub enum Command {
-    /// An empty line.
+    /// The line is empty; nothing is done.
     Nothing,
-    /// Runs a line on a node; `None`: the node of the prompt.
+    /// Runs a command line on a node; `None` for the node of the prompt.
     Run(Option<String>, String),
     /// Changes the node of the prompt.
     Node(String),
-    /// Advances virtual time.
+    /// Lets this much virtual time pass.
     Wait(Duration),
     /// Changes links.
     Link(Box<EventSpec>),
@@ -50,7 +50,7 @@ pub enum Command {
 const COMMAND_NAMES: [&str; 9] = ["node", "wait", "link", "snapshot", "back", "pcap", "time", "help", "quit"];
 
 impl Command {
-    /// Parses a line of the user; the error says how to write it.
+    /// Parses a line of the user. If the line is invalid, the error explains the syntax.
     pub fn parse(line: &str) -> Result<Self, String> {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix('@') {

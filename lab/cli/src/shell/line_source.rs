@@ -10,19 +10,19 @@ use crate::failure::Failure;
 
 /// The source of the lines that the shell executes.
 pub enum LineSource {
-    /// Lines that a person types, with editing and history.
+    /// A person types the lines at a terminal, with editing and history.
     Terminal(Box<DefaultEditor>),
-    /// Lines of a file or a pipe.
+    /// The lines come from a file or a pipe.
     Script(Stdin),
 }
 
-/// The next event of the source.
+/// What the source of lines returns next.
 pub enum InputEvent {
-    /// A line.
+    /// The next line.
     Line(String),
     /// The user discarded the line with Ctrl-C.
     Cancelled,
-    /// The end of the lines.
+    /// There are no more lines.
     End,
 }
 

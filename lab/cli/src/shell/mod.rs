@@ -177,11 +177,11 @@ struct ShellSession {
     network: Network,
     /// Nodes on which commands can run.
     nodes: Vec<String>,
-    /// The current node.
+    /// The node on which the next line runs.
     node: String,
-    /// Exit code of the last command.
+    /// Exit code of the last line.
     exit_code: i32,
-    /// Snapshots by name: the node of the prompt at that time, and all steps until then.
+    /// Snapshots by name: each has the node of the prompt at the time of the snapshot, and all steps until then.
     snapshots: BTreeMap<String, (String, Vec<CompletedStep>)>,
 }
 
@@ -252,7 +252,7 @@ impl ShellSession {
         Ok(())
     }
 
-    /// Stores the exit code of a line; if the line exceeded a limit, prints an explanation.
+    /// Stores the exit code of a line. If the line exceeded a limit, also prints an explanation.
     fn report_outcome(&mut self, reply: StepResult) -> Result<(), StepError> {
         if let Some(CommandOutcome { exit_code, exceeded_memory, .. }) = reply.outcome {
             self.exit_code = exit_code;

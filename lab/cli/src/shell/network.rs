@@ -15,21 +15,21 @@ use super::step_listener::StepListener;
 /// Start time of placeholder programs, which never start.
 pub const START_NEVER: Duration = Duration::from_secs(36_500 * 86_400);
 
-/// A step, with its result.
+/// A step of the session that has been completed, with its result.
 #[derive(Debug, Clone)]
 pub struct CompletedStep {
-    /// The action, and when it was interrupted.
+    /// The action and, if the user interrupted it, the time of the interrupt.
     pub step: Step,
     /// Result of the step.
     pub reply: StepResult,
-    /// Digest of the output of programs.
+    /// Digest of the output of programs during the step.
     output_digest: Digest,
 }
 
 /// Why a step was not performed.
 #[derive(Debug)]
 pub enum StepError {
-    /// The step was refused; the network is unchanged.
+    /// The step was refused, so that the network is unchanged.
     Refused(String),
     /// The guest was lost and could not be restored.
     NetworkLost(String),
@@ -41,12 +41,12 @@ pub struct Network {
     /// The scenario with the programs of the experiment, without placeholders.
     scenario: Scenario,
     seed: Seed,
-    /// Placeholder programs, one for each used node and each line that named a new file. The root image must contain
-    /// these files from the start.
+    /// Placeholder programs: one for each node on which a line ran, and one for each line that named a file for the
+    /// first time. They make the root image contain these files from the start.
     placeholders: Vec<Program>,
-    /// Names of the programs and files that lines have named so far.
+    /// Names of all programs and files in the lines run so far.
     known_names: BTreeSet<String>,
-    /// Working directory of the first line.
+    /// Working directory of each node's shell before its first line.
     directory: PathBuf,
     session: Session,
     steps: Vec<CompletedStep>,
@@ -105,7 +105,7 @@ impl Network {
         }
     }
 
-    /// Passes these packets to the `observer`.
+    /// Passes packets that [`Network::packets`] returned to the `observer`.
     pub fn pass_packets(&self, packets: &[u8], observer: &mut dyn PacketObserver) -> Result<(), KernelError> {
         self.session.pass_packets(packets, observer)
     }
@@ -145,9 +145,9 @@ impl Network {
 
     /// Replays all steps in a fresh guest, which then replaces the old one.
     ///
-    /// A warning reports results that differ. Times are not compared if computing takes time: the number of files in
-    /// the guest changes how fast a program finds its files, and the guest detects a replayed interrupt differently
-    /// from a new one.
+    /// Prints a warning if a result differs. If computing takes time in the guest, times are not compared, for two
+    /// reasons: the number of files in the guest changes how fast a program finds its files, and the guest detects a
+    /// replayed interrupt differently from a new one.
     fn replay(&mut self, steps: Vec<CompletedStep>) -> Result<(), KernelError> {
         let mut session = start_session(&self.kernel, &self.full_scenario(), self.seed)?;
         let mut done = Vec::new();
@@ -172,7 +172,7 @@ impl Network {
         Ok(())
     }
 
-    /// Returns the state of a node's shell after its last line.
+    /// Returns the state in which a node's shell was after its last line.
     fn shell_state(&self, node: &str) -> ShellState {
         let of = |completed: &CompletedStep| match &completed.step.action {
             Action::Run(program) if program.node == node => {

@@ -11,9 +11,9 @@ use crate::terminal::{note, print};
 /// How the output of the shell is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutputFormat {
-    /// As text, on standard output and standard error.
+    /// Output is text, on standard output and standard error.
     Text,
-    /// On standard output, one JSON object per line.
+    /// Output is JSON on standard output, one object per line.
     JsonLines,
 }
 
@@ -83,7 +83,7 @@ impl OutputFormat {
 }
 
 fn write_event(event: &OutputEvent<'_>) {
-    let line = serde_json::to_string(event).expect("an event is plain data");
+    let line = serde_json::to_string(event).expect("an event can be serialised");
     print(&format!("{line}\n"));
 }
 

@@ -14,7 +14,7 @@ use super::network::{CompletedStep, START_NEVER, placeholder_program};
 use crate::failure::Failure;
 use crate::terminal::note;
 
-/// The comment at the top of the file.
+/// The comment at the top of the recorded experiment file.
 const FILE_HEADER: &str = "\
 # A session of `hol shell`: a [[program]] for each line, at the time at which it started; `hol run` repeats it.
 # Each line is followed by `exit`, so that the shell does not replace itself with the last program of the line; it did
@@ -26,10 +26,10 @@ const FILE_HEADER: &str = "\
 pub struct ExperimentRecorder {
     path: PathBuf,
     file: File,
-    /// The experiment before the first step.
+    /// The keys of the experiment before the first step.
     table: Table,
     programs: Vec<Program>,
-    /// The node of the `sleep` that replaces a `:wait` at the end of the session.
+    /// The node of the `sleep` program that replaces a `:wait` at the end of the session.
     node: String,
 }
 
@@ -106,7 +106,8 @@ fn link_event(completed: &CompletedStep) -> Option<EventSpec> {
     }
 }
 
-/// Returns a `:wait` as a program, because a run lasts as long as its programs; `None` for other steps.
+/// Returns a `:wait` as a program that sleeps, because a run lasts as long as its programs; `None` for other
+/// steps.
 fn wait_program(completed: &CompletedStep, node: &str) -> Option<Program> {
     let Action::Wait(_) = completed.step.action else { return None };
     let time = completed.reply.end_time - completed.reply.start_time;

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 /// Number of times that the user has pressed Ctrl-C.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
-/// Number of the interrupt that ends the guest, if the line still runs then.
+/// Number of times the user presses Ctrl-C before the guest is ended, if the line still runs.
 const MAX_INTERRUPTS: u32 = 3;
 
 /// Makes Ctrl-C interrupt the running line instead of this program.
@@ -26,7 +26,7 @@ pub struct StepListener {
     /// Where to print the output of programs; `None` during a replay.
     output: Option<OutputFormat>,
     digester: Digester,
-    /// The captured packets, if the step asked for them.
+    /// The captured packets, if the step requests them; otherwise empty.
     pub packets: Vec<u8>,
     interrupts_seen: u32,
     interrupts: u32,
@@ -44,7 +44,7 @@ impl StepListener {
         Self { output: None, digester: Digester::new(), packets: Vec::new(), interrupts_seen, interrupts: 0 }
     }
 
-    /// Returns the digest of all output of programs.
+    /// Returns the digest of the output of all programs during the step.
     pub fn output_digest(&self) -> Digest {
         self.digester.finish()
     }
@@ -66,7 +66,7 @@ impl SessionObserver for StepListener {
         }
     }
 
-    /// Returns the effect of Ctrl-C: it interrupts the line, but ends a replay.
+    /// Returns what Ctrl-C causes: it interrupts the running line, or ends a replay.
     fn next_control(&mut self) -> StepControl {
         let interrupts_seen = INTERRUPTS.load(Ordering::Relaxed);
         if interrupts_seen == self.interrupts_seen {

@@ -16,9 +16,9 @@ use crate::number::parse_positive_number;
 use crate::run::ExperimentArgs;
 use crate::terminal::print;
 
-/// Approximate duration of a part in s, by default. Parts should not be short, because each of them waits in the queue.
+/// Default duration of a part, in s, approximately. Parts should not be short, because each of them waits in the queue.
 const PART_SECONDS: f64 = 600.0;
-/// Maximum number of parts: clusters allow 1,000 jobs in an array.
+/// Maximum number of parts, because clusters allow 1,000 jobs in an array.
 const MAX_PARTS: usize = 1000;
 
 #[derive(Debug, Args, Default, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl ClusterOptions {
     }
 }
 
-/// Returns the number of parts of an experiment that has begun.
+/// Returns the number of parts of an experiment that has begun; `None` if it has not.
 fn existing_part_count(out: &Path) -> Option<usize> {
     let parts = fs::read_dir(parts_of(out)).ok()?.flatten();
     parts.filter_map(|part| Results::load(&part.path()).ok()?.manifest.shard).map(Shard::part_count).next()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct ClusterJob {
     /// The name of the job.
     pub name: String,
-    /// The path of this program on the nodes.
+    /// The path of `hol` on the nodes of the cluster.
     pub program: String,
     /// The experiment file and the options of `hol run`.
     pub arguments: Vec<String>,
@@ -15,29 +15,29 @@ pub struct ClusterJob {
     pub part_count: usize,
     /// Numbers of the parts without results, from 1.
     pub missing_parts: Vec<usize>,
-    /// Processors of each part.
+    /// Number of processors for each part.
     pub jobs: usize,
     /// The directory to which relative paths refer.
     pub working_directory: PathBuf,
     /// The result directory; an absolute path.
     pub out: PathBuf,
-    /// Whether `hol submit` waits for the end.
+    /// Whether `hol submit` waits for the end of the experiment.
     pub waits: bool,
 }
 
 /// Name and content of a script or job description.
 pub type Script = (&'static str, String);
 
-/// The name of the script that submits the others.
+/// The name of the script that submits the other scripts.
 pub const SUBMIT_SCRIPT: &str = "submit.sh";
 
 impl ClusterJob {
-    /// Returns the directory of the parts' results.
+    /// Returns the directory with the results of all parts.
     pub fn parts(&self) -> PathBuf {
         parts_of(&self.out)
     }
 
-    /// Returns the directory of scripts and logs.
+    /// Returns the directory for scripts and logs.
     pub fn scripts(&self) -> PathBuf {
         self.parts().join("submit")
     }
@@ -75,7 +75,7 @@ impl ClusterJob {
     }
 }
 
-/// Returns the directory of the parts of a result directory.
+/// Returns the directory for the results of the parts, which belongs to the result directory `out`.
 pub fn parts_of(out: &Path) -> PathBuf {
     let mut parts = out.as_os_str().to_owned();
     parts.push("-parts");

@@ -9,11 +9,11 @@ const VOLUME_PATH: &str = "/results";
 /// Mount path of the experiment in the pods.
 const EXPERIMENT_PATH: &str = "/experiment";
 
-/// The image and the volume of pods, and the experiment.
+/// The image and the volume of Kubernetes pods, and the experiment that they run.
 #[derive(Debug, Clone, Copy)]
 pub struct PodTemplate<'w> {
     pub image: &'w str,
-    /// Name of a claim to a volume to which all pods can write.
+    /// Name of a PersistentVolumeClaim whose volume all pods can write to.
     pub volume: &'w str,
     /// Text of the experiment, which names no other files.
     pub text: &'w str,
@@ -28,7 +28,8 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
         out: format!("{VOLUME_PATH}/{name}").into(),
         ..job.clone()
     };
-    let written = |value: &Value| serde_json::to_string_pretty(value).expect("a manifest is JSON") + "\n";
+    let written =
+        |value: &Value| serde_json::to_string_pretty(value).expect("a manifest can be serialised") + "\n";
     let experiment = json!({
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -43,7 +44,8 @@ pub fn scripts(job: &ClusterJob, pods: PodTemplate<'_>) -> Vec<Script> {
     ]
 }
 
-/// Returns the job with an index for each part. A failed index does not fail the others; a deleted pod is replaced.
+/// Returns the Kubernetes job that has an index for each part. If one index fails, the others continue; a deleted
+/// pod is replaced.
 fn parts(job: &ClusterJob, pods: PodTemplate<'_>) -> Value {
     let command = format!("n=$((JOB_COMPLETION_INDEX + 1))\nexec {}", job.part_command());
     let mut manifest = manifest(job, pods, "part", &command, job.jobs);
@@ -97,9 +99,9 @@ fn manifest(
     })
 }
 
-/// Returns the script that submits the parts. If the job waits, the script also waits for the parts and then submits
-/// the job that merges them, because a Kubernetes job cannot depend on another. Otherwise it prints the command for
-/// that.
+/// Returns the script that submits the parts. A Kubernetes job cannot depend on another. So, if `hol submit` waits,
+/// the script also waits for the parts, and then submits the job that merges them. Otherwise it prints the command
+/// for that.
 fn submit(job: &ClusterJob) -> String {
     let files = quote_path(&job.scripts());
     let begin = format!(
@@ -122,7 +124,7 @@ fn submit(job: &ClusterJob) -> String {
     )
 }
 
-/// Converts a name to a label (RFC 1123 section 2.1), short enough for a suffix.
+/// Converts a name to a label (RFC 1123 section 2.1) that leaves room for a suffix.
 fn to_label(name: &str) -> String {
     const MAX_LABEL_LENGTH: usize = 40;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };

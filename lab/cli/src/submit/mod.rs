@@ -78,7 +78,8 @@ impl Submit {
         self.queue_options.send(&self.credentials.server(url)?, &submission, self.wait)
     }
 
-    /// Rejects options that the destination ignores.
+    /// Returns an error if the user gave options that the destination ignores. `is_understood`: no such option was
+    /// given; `whose` names the destinations to which such options apply.
     fn reject_ignored_options(&self, is_understood: bool, whose: &str) -> Result<(), Failure> {
         if is_understood {
             return Ok(());

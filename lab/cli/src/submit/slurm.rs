@@ -2,7 +2,8 @@
 
 use super::cluster_job::{ClusterJob, SUBMIT_SCRIPT, Script, quote, quote_path};
 
-/// Shell command that marks each start of a job in its log, because restarts append to the same log.
+/// Shell command that writes a line to a job's log whenever the job starts, because restarts append to the same
+/// log.
 const START_LINE: &str = "echo \"part $n on $SLURMD_NODENAME, restarted ${SLURM_RESTART_COUNT:-0} times\"\n";
 
 /// Requeues the job up to three times if its process was killed. SLURM itself restarts jobs only after a node failure.
@@ -25,8 +26,8 @@ pub fn scripts(job: &ClusterJob) -> Vec<Script> {
     ]
 }
 
-/// Returns the script that submits the parts and the job that joins them. That job runs even if parts fail, and reports
-/// missing runs.
+/// Returns the script that submits the parts and the job that merges them. The merging job runs even if parts fail, and
+/// reports missing runs.
 fn submit(job: &ClusterJob) -> String {
     let ClusterJob { name, jobs, waits, working_directory, .. } = job;
     let scripts = quote_path(&job.scripts());

@@ -6,7 +6,7 @@ use super::netem::apply_netem_change;
 use super::qdisc_location::QdiscLocation;
 use super::{Change, ShapedDirection};
 
-/// Returns the disciplines after all changes.
+/// Returns the disciplines that exist after the lines with `change` and `replace` have been applied.
 pub(super) fn apply_changes(lines: &[ShapedDirection]) -> Result<Vec<ShapedDirection>, String> {
     let mut now: Vec<ShapedDirection> = Vec::new();
     for line in lines {
@@ -24,7 +24,7 @@ pub(super) fn apply_changes(lines: &[ShapedDirection]) -> Result<Vec<ShapedDirec
             _ if is_same && line.keys.is_empty() => {}
             (_, kind) if is_same => {
                 return Err(format!(
-                    "hol does not apply a change of {kind}; write its final options in one line, and remove the other"
+                    "hol does not apply changes of {kind}; write its final options in one line, and remove the line of the change"
                 ));
             }
             (Change::Discipline, _) => replace(&mut now, at, line),
@@ -38,7 +38,8 @@ pub(super) fn apply_changes(lines: &[ShapedDirection]) -> Result<Vec<ShapedDirec
     Ok(now)
 }
 
-/// Puts another discipline in the place of one, whose classes and inner disciplines vanish.
+/// Replaces the discipline at index `at` with that of `line`. The old discipline's classes and inner disciplines
+/// are removed.
 fn replace(now: &mut Vec<ShapedDirection>, at: usize, line: &ShapedDirection) {
     let old = now.remove(at);
     remove_inner(now, &old);
@@ -59,7 +60,7 @@ fn remove_inner(now: &mut Vec<ShapedDirection>, outer: &ShapedDirection) {
 }
 
 impl ShapedDirection {
-    /// Returns whether this line is about the same place as an earlier one.
+    /// Returns whether this line and an earlier one name the same place of the same device.
     fn is_at(&self, earlier: &Self) -> bool {
         let is_same_place = match self.place {
             QdiscLocation::OfHandle => self.handle == earlier.handle,
@@ -68,7 +69,7 @@ impl ShapedDirection {
         is_same_place && self.is_on_device_of(earlier)
     }
 
-    /// Returns whether both lines are about the same device, which may be missing.
+    /// Returns whether both lines are for the same device. A line that names no device matches every device.
     fn is_on_device_of(&self, other: &Self) -> bool {
         self.device.is_none() || other.device.is_none() || self.device == other.device
     }

@@ -19,45 +19,48 @@ use words::Words;
 
 pub use script::script;
 
-/// One direction of a link, shaped by queueing disciplines.
+/// One direction of a link with the settings that a line of tc gives it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ShapedDirection {
-    /// The kind of the discipline.
+    /// The kind of the discipline, such as `netem`.
     kind: &'static str,
-    /// How the line changes a discipline that another line has set up.
+    /// The command with which the line changes an existing discipline, if it does.
     change: Option<Change>,
-    /// Keys and values of a direction's table, with the quotes of TOML.
+    /// Keys and values for the table of this direction; the values include the quotes of TOML.
     keys: Vec<(&'static str, String)>,
-    /// Comments for the reader of the file.
+    /// Notes for comments in the experiment file.
     notes: Vec<String>,
-    /// netem's limit on the packets that it holds, if the line sets no rate, or one that the limit does not let it reach.
+    /// netem's limit on the packets in it, if the line sets no rate, or if the limit keeps the link from reaching the
+    /// rate.
     transit_limit: Option<TransitLimit>,
-    /// The device, if the line names it.
+    /// The network device, if the line names one.
     device: Option<String>,
     /// The major number of the discipline's handle.
     handle: Option<String>,
     place: QdiscLocation,
-    /// Whether another discipline can replace the queue, as tbf's.
+    /// Whether the queue can be replaced by an inner discipline, as in tbf.
     has_inner_queue: bool,
 }
 
-/// The command of a line for a discipline that exists.
+/// A tc command that changes an existing discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
-    /// `change`: the same discipline gets other options.
+    /// `change`: the discipline stays, with other options.
     Options,
-    /// `replace`: the same, or another discipline instead.
+    /// `replace`: another discipline takes the place of the existing one; if both are of the same kind, only the
+    /// options change.
     Discipline,
 }
 
-/// Octets of a full packet as `tc` counts them, with the Ethernet header.
+/// Size of a full packet in octets as tc counts it, with the Ethernet header.
 const FULL_PACKET_OCTETS: u64 = 1514;
-/// The rate in bit/s that is written if nothing limits it.
+/// The rate in bit/s that the output contains if nothing limits the rate.
 const UNLIMITED_RATE: f64 = 1e10;
-/// From this rate in bit/s on, netem's rate only keeps packets in order; a transmission takes no time.
+/// From this rate in bit/s on, netem's rate has no effect except that packets stay in order; transmission takes no
+/// time.
 const ORDER_ONLY_RATE: u64 = 1_000_000_000_000;
 
-/// Disciplines that leave packets as they are.
+/// Disciplines that neither delay nor drop packets.
 const DISCIPLINES_WITHOUT_EFFECT: [&str; 5] = ["noqueue", "mq", "ingress", "clsact", "noop"];
 
 /// Returns the lines of tc in an argument. The argument is a single line, a script (whose lines `;` and `&&`
@@ -75,8 +78,8 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = &str> {
     commands.filter(move |line| !line.is_empty() && (!is_output || names_one(line)))
 }
 
-/// Returns whether a line leaves packets as they are: a discipline without effect, or htb itself, whose classes have the
-/// rates.
+/// Returns whether a line neither delays nor drops packets: its discipline has no effect, or it is htb itself, of which
+/// only the classes have rates.
 fn shapes_nothing(line: &str) -> bool {
     let words: Vec<&str> = line.split_whitespace().collect();
     let names = |known: &[&str]| words.iter().any(|word| known.contains(word));
@@ -106,8 +109,8 @@ fn read(line: &str) -> Result<ShapedDirection, String> {
     Ok(shaped)
 }
 
-/// Parses the lines of a direction. Disciplines such as htb and mq shape nothing themselves, but may replace
-/// another discipline or be replaced; alone they are an error.
+/// Parses the lines of one direction. Disciplines such as htb and mq shape nothing themselves, but may replace
+/// another discipline or be replaced. If there are no other disciplines, returns an error.
 pub fn parse_lines(lines: &[&str]) -> Result<Vec<ShapedDirection>, String> {
     let is_mistake = lines.iter().all(|line| shapes_nothing(line));
     let parse = |line: &&str| match without_effect(line).filter(|_| !is_mistake) {
@@ -117,7 +120,7 @@ pub fn parse_lines(lines: &[&str]) -> Result<Vec<ShapedDirection>, String> {
     lines.iter().map(parse).collect()
 }
 
-/// Returns the discipline of a line that leaves packets as they are.
+/// Returns the discipline of a line that neither delays nor drops packets; `None` for other lines.
 fn without_effect(line: &str) -> Option<ShapedDirection> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let kinds = || DISCIPLINES_WITHOUT_EFFECT.into_iter().chain(["htb"]);
@@ -156,7 +159,7 @@ const DISCIPLINES: [(&str, OptionParser); 10] = [
 ];
 
 impl ShapedDirection {
-    /// Returns a discipline without options; its kind is the word `at`.
+    /// Returns a discipline without options; the word at index `at` of the line names its kind.
     fn at_place(kind: &'static str, words: &[&str], at: usize) -> Self {
         let change = words[..at].iter().find_map(|word| match *word {
             "change" => Some(Change::Options),
@@ -182,8 +185,8 @@ impl ShapedDirection {
     }
 }
 
-/// Returns the `[network]`: one table for the direction from the client, and one for the reverse direction if lines
-/// were given for it.
+/// Returns the `[network]` table. It has one table for the direction from the client and, if lines were given for
+/// it, one for the reverse direction.
 pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<String, String> {
     let mut text =
         "[network]\n# No limit of rate and no delay, unless a line sets them.\nrate = \"10Gbit\"\ndelay = \"0s\"\n"
@@ -225,7 +228,7 @@ pub fn network(up: &[ShapedDirection], down: &[ShapedDirection]) -> Result<Strin
     Ok(text)
 }
 
-/// Refuses what no run accepts, such as a correlation of delays from a table.
+/// Returns an error for settings that hol's runs do not support, such as a correlation of delays from a table.
 fn check(text: &str) -> Result<(), String> {
     #[derive(serde::Deserialize)]
     struct File {
@@ -293,7 +296,7 @@ mod tests {
         let class = read(
             "qdisc htb 1: dev v0 root refcnt 3 r2q 10 default 0x10 direct_packets_stat 0 direct_qlen 1000",
         );
-        assert!(class.unwrap_err().contains("use the rate of its class"));
+        assert!(class.unwrap_err().contains("use the line of its class"));
         assert!(read("qdisc noqueue 0: dev lo root refcnt 2").unwrap_err().contains("shapes no packets"));
         for (line, shapes) in [
             ("qdisc add dev eth0 root handle 1: htb default 10", false),
@@ -422,8 +425,7 @@ mod tests {
         assert!(changed.contains("rate = \"5Mbit\"\ndelay = \"3ms\"\n"), "{changed}");
         let kept =
             up(&["qdisc add dev eth0 root codel limit 10", "qdisc change dev eth0 root codel target 9ms"]);
-        let problem =
-            "hol does not apply a change of codel; write its final options in one line, and remove the other";
+        let problem = "hol does not apply changes of codel; write its final options in one line, and remove the line of the change";
         assert_eq!(kept.unwrap_err(), problem);
         assert!(up(&["qdisc change dev eth0 root netem delay 3ms"]).unwrap().contains("delay = \"3ms\""));
     }
@@ -451,7 +453,7 @@ mod tests {
         let other = "class replace dev eth0 parent 1: classid 1:2 htb rate 6mbit";
         assert!(up(&[class, other]).unwrap_err().contains("two lines set `rate`"));
         let same = other.replace("1:2", "1:1");
-        assert!(up(&[class, &same]).unwrap_err().contains("does not apply a change of htb"));
+        assert!(up(&[class, &same]).unwrap_err().contains("does not apply changes of htb"));
         // Another handle is another discipline, which keeps nothing of the first.
         for (handle, corrupt) in
             [("handle 1:", true), ("handle 01:0", true), ("", true), ("handle 2:", false)]

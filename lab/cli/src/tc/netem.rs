@@ -13,7 +13,7 @@ const NETEM_DEFAULT_LIMIT: u64 = 1000;
 const OVERHEAD_UNSUPPORTED: &str =
     "rate with an overhead is not supported; use network.overhead in the experiment";
 
-/// netem's limit on the packets that it holds, including packets in transit (net/sched/sch_netem.c,
+/// netem's limit on the number of packets that wait in it or are in transit (net/sched/sch_netem.c,
 /// netem_enqueue).
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TransitLimit {
@@ -22,7 +22,7 @@ pub(super) struct TransitLimit {
 }
 
 impl TransitLimit {
-    /// Returns the rate in bit/s at which full packets in transit reach the limit.
+    /// Returns the rate in bit/s at which as many full packets as the limit allows are in transit.
     fn max_rate(&self) -> f64 {
         self.packets as f64 * FULL_PACKET_OCTETS as f64 * 8.0 / self.delay.as_secs_f64()
     }
@@ -35,7 +35,8 @@ impl TransitLimit {
         BitRate::from_bits_per_second(max as u64).filter(|_| max < rate)
     }
 
-    /// Returns the number of packets that may wait while full packets at this rate in bit/s are in transit.
+    /// Returns the number of packets that may wait when full packets are sent at `rate` (in bit/s) and fill the
+    /// path.
     fn waiting(&self, rate: f64) -> u64 {
         let in_transit = (rate * self.delay.as_secs_f64() / 8.0 / FULL_PACKET_OCTETS as f64) as u64;
         self.packets.saturating_sub(in_transit).max(1)
@@ -114,8 +115,8 @@ pub(super) fn parse_netem(shaped: &mut ShapedDirection, words: &mut Words<'_>) -
     Ok(())
 }
 
-/// Returns netem's options after a change (net/sched/sch_netem.c, netem_change). A change replaces all
-/// options, except that netem keeps its rate and corruption unless the change names them. If the delay still
+/// Returns the options that netem has after a `change` (net/sched/sch_netem.c, netem_change). A change replaces
+/// all options, but netem keeps its rate and its corruption if the change does not name them. If the delay still
 /// varies, netem also keeps the correlation and the distribution of the delay.
 pub(super) fn apply_netem_change(before: &ShapedDirection, mut changed: ShapedDirection) -> ShapedDirection {
     let varies = changed.keys.iter().any(|(key, _)| *key == "jitter");
@@ -140,8 +141,8 @@ pub(super) fn apply_netem_change(before: &ShapedDirection, mut changed: ShapedDi
     ShapedDirection { handle, place, ..changed }
 }
 
-/// Derives rate and queue from netem's limit, which counts packets in transit, too; hol's queue counts only
-/// waiting packets.
+/// Derives rate and queue from netem's limit. The limit also counts packets in transit, whereas hol's queue counts
+/// only waiting packets.
 fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, delay: Duration, packets: u64) {
     let limit = TransitLimit { packets, delay };
     // netem with a rate, however high, does not reorder packets whose delays vary.
@@ -158,7 +159,7 @@ fn set_rate_and_queue(shaped: &mut ShapedDirection, speed: Option<BitRate>, dela
     shaped.set("queue", format!("{waiting}p"));
     if waiting < packets {
         shaped.notes.push(format!(
-            "netem's limit of {packets} packets includes {} full packets in transit; hol's queue holds only the others",
+            "netem's limit of {packets} packets includes {} full-size packets in transit, which hol's limit does not include",
             packets - waiting
         ));
     }
@@ -197,8 +198,8 @@ fn loss(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> Result<(), Strin
     Ok(())
 }
 
-/// Returns the keys `rate` and `queue` that have the effect of netem's limit, as lines of a direction's
-/// table.
+/// Returns the keys `rate` and `queue` that have the same effect as netem's limit, as lines for the table of a
+/// direction.
 pub(super) fn transit_limit(
     limit: &TransitLimit,
     rate: Option<BitRate>,

@@ -1,23 +1,23 @@
 //! The place of a discipline or a class among those of a device. tc(8), CLASSES and QDISCS.
 
-/// The place that a line of tc names.
+/// The place of a discipline or a class, as a line of tc gives it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum QdiscLocation {
-    /// `root`, or nothing, as in `netem delay 50ms`.
+    /// The root of the device: `root`, or no word, as in `netem delay 50ms`.
     #[default]
     Root,
     /// The place of a discipline below another one: `parent 1:10`.
     Below(TcHandle),
-    /// A class: `classid 1:10`.
+    /// The place of a class: `classid 1:10`.
     Class(TcHandle),
-    /// The place of disciplines of incoming packets: `ingress`, `clsact`.
+    /// The place of a discipline for incoming packets: `ingress`, `clsact`.
     Ingress,
-    /// The place of the discipline that has the handle in the line:
-    /// `qdisc change dev eth0 handle 10: netem loss 1%`.
+    /// The place of the existing discipline that has the given handle: `qdisc change dev eth0 handle 10: netem
+    /// loss 1%`.
     OfHandle,
 }
 
-/// The major and the minor number of a discipline or a class: `1:10`. `1:` and `1:0` are equal.
+/// The handle of a discipline or a class: its major and its minor number, as in `1:10`. `1:` and `1:0` are equal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TcHandle {
     pub major: String,
@@ -33,7 +33,8 @@ impl TcHandle {
 }
 
 impl QdiscLocation {
-    /// Returns the place that a line names; `name` is the word after the kind, which tc prints as the identifier.
+    /// Returns the place that a line names; `name` is the word after the kind of discipline, where the output of
+    /// tc has the handle.
     pub(super) fn of_line(words: &[&str], name: Option<&&str>) -> Self {
         let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
         let identifier = |word: Option<&&str>| TcHandle::parse(word?);
@@ -50,7 +51,7 @@ impl QdiscLocation {
         }
     }
 
-    /// Returns the handle of the discipline that contains this place.
+    /// Returns the major number of the discipline that contains this place.
     pub(super) fn container(&self) -> Option<&str> {
         match self {
             Self::Below(identifier) | Self::Class(identifier) => Some(&identifier.major),

@@ -77,7 +77,10 @@ pub(super) fn parse_htb_class(shaped: &mut ShapedDirection, words: &mut Words<'_
         }
     }
     // A class without competitors can borrow up to its ceiling.
-    shaped.set("rate", ceiling.or(speed).ok_or("this line of htb has no rate; use the rate of its class")?);
+    shaped.set(
+        "rate",
+        ceiling.or(speed).ok_or("this line of htb has no rate; use the line of its class, which has one")?,
+    );
     Ok(())
 }
 

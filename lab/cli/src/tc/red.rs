@@ -59,8 +59,8 @@ pub(super) fn parse_red(shaped: &mut ShapedDirection, words: &mut Words<'_>) -> 
     Ok(())
 }
 
-/// Returns the weight of RED's average with which a burst of `burst` packets passes below `min`: the largest power of
-/// two for which it does. `tc_red_eval_ewma` in tc_red.c of iproute2.
+/// Returns the weight of RED's average queue length: the largest power of two with which a burst of `burst` packets
+/// does not reach `min`. As in `tc_red_eval_ewma` of iproute2 (tc_red.c).
 fn red_weight(min: u64, burst: u64, packet: u64) -> Result<f64, String> {
     let above = burst as f64 + 1.0 - min as f64 / packet as f64;
     if above < 1.0 {

@@ -11,15 +11,15 @@ use hol_traffic::{Emulator, Loss, ShapedLink, Stage};
 
 use super::ORDER_ONLY_RATE;
 
-/// Octets that the kernel counts in addition to the IP packet: the Ethernet header.
+/// Number of octets by which the length of a packet in the kernel exceeds the IP packet: the Ethernet header.
 const ETHERNET_HEADER: u64 = 14;
-/// Octets in addition to the MTU that fit into tbf's bucket.
+/// Size of tbf's bucket in addition to the MTU, in octets.
 const BUCKET_HEADROOM: u64 = 100;
 /// The default MTU of an interface.
 const DEFAULT_MTU: u64 = 1500;
 
-/// Returns a shell script that applies the links of `network` to interfaces. `file` is the file of the
-/// network; an error names the key that `tc` cannot express.
+/// Returns a shell script that applies the links of `network` to interfaces. `file` is the name of the file that
+/// contains the network. An error names the key that `tc` cannot express.
 pub fn script(network: &Topology, file: &str) -> Result<String, String> {
     if !network.link_changes().is_empty() {
         return Err("tc cannot express a path that changes during a run (events, a trace, loss bursts with durations, a handover); remove these keys".to_owned());
@@ -79,14 +79,14 @@ fn ends(network: &Topology, segment: &Segment) -> [String; 2] {
     })
 }
 
-/// Returns a name in which characters that end a comment or mean something to a shell are replaced.
+/// Returns a name in which characters that would end a comment or that are special in a shell are replaced.
 fn sanitize(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.:/ ".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
 }
 
-/// Returns the nested disciplines of a direction, in the order in which a packet passes them: those of the kernel
-/// world, but with tbf instead of the world's shaper.
+/// Returns the nested disciplines of a direction, in the order in which a packet passes them. They are the same as
+/// in the kernel world, except that tbf replaces the kernel world's own shaper.
 fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     let settings = &link.settings;
     check_expressible(settings)?;
@@ -104,7 +104,7 @@ fn chain(link: &ShapedLink) -> Result<Vec<String>, String> {
     Ok(chain)
 }
 
-/// Returns an error that names a setting which the disciplines cannot express.
+/// Returns an error if the disciplines cannot express a setting; the error names the setting.
 fn check_expressible(settings: &Settings) -> Result<(), String> {
     let Settings { jitter_distribution, police, duplicate, discipline, loss, mtu, reorder, .. } = settings;
     let holds_its_queue =
@@ -112,15 +112,15 @@ fn check_expressible(settings: &Settings) -> Result<(), String> {
     let (key, why) = if matches!(jitter_distribution, Distribution::File(_) | Distribution::Table(_)) {
         ("jitter_distribution", "tc reads distributions only from its own directory, /usr/lib/tc")
     } else if *police != PoliceSpec::default() {
-        ("police", "tc polices before the queue, not behind it")
+        ("police", "tc polices packets before they enter the queue, hol after they leave it")
     } else if !duplicate.is_zero() {
         ("duplicate", "netem passes the duplicate through all disciplines again")
     } else if matches!(discipline, Discipline::Red(_)) {
-        ("discipline = red", "tc derives RED's weight from a burst")
+        ("discipline = red", "tc computes RED's weight from `burst`, and cannot set it")
     } else if matches!(loss, LossSpec::Packets(_)) {
         ("loss = { drop = … }", "netem drops packets at random, not by number")
     } else if mtu.0 != DEFAULT_MTU {
-        ("mtu", "`ip link set dev INTERFACE mtu` sets it")
+        ("mtu", "tc cannot set the MTU of an interface, but `ip link set dev INTERFACE mtu` can")
     } else if holds_its_queue && !reorder.is_zero() {
         (
             "reorder",
@@ -172,7 +172,7 @@ fn netem(emulator: &Emulator, settings: &Settings) -> Option<String> {
     (!words.is_empty()).then(|| format!("netem {words}limit {limit}"))
 }
 
-/// Returns tbf with the queue inside it; empty if netem has the rate and a queue in packets.
+/// Returns tbf with the queue inside it; empty if netem applies the rate and the queue is counted in packets.
 fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     let Settings { rate, queue, overhead, discipline, mtu, .. } = settings;
     let (octets, waiting) = match (discipline, queue) {
@@ -191,7 +191,7 @@ fn shaper(settings: &Settings) -> Result<Vec<String>, String> {
     };
     if overhead.0 != ETHERNET_HEADER {
         return Err(format!(
-            "`overhead`: tbf counts {ETHERNET_HEADER} octets of link-layer header; set overhead = \"{ETHERNET_HEADER}B\", or give the queue in packets, with drop tail"
+            "`overhead`: tbf counts {ETHERNET_HEADER} octets of link-layer header per packet; set overhead = \"{ETHERNET_HEADER}B\", or give the queue in packets, with drop tail"
         ));
     }
     let bits = rate.bits_per_second();

@@ -2,7 +2,7 @@
 
 use hol_base::{BitRate, Duration, Ratio};
 
-/// The remaining words of a line.
+/// The words of a line that have not been parsed yet.
 pub(super) struct Words<'w> {
     pub words: &'w [&'w str],
 }
@@ -14,19 +14,19 @@ impl<'w> Words<'w> {
         Some(first)
     }
 
-    /// Returns the value of `key`.
+    /// Returns the next word as the value of `key`; an error if there is none.
     pub fn value(&mut self, key: &str) -> Result<&'w str, String> {
         self.next().ok_or_else(|| format!("{key:?} has no value"))
     }
 
-    /// Returns the next word if it is a value and not a key.
+    /// Parses the next word, and skips it if `read` accepts it; otherwise returns `None`.
     pub fn parse_optional<T>(&mut self, read: fn(&str) -> Option<T>) -> Option<T> {
         let value = read(self.words.first()?)?;
         self.next();
         Some(value)
     }
 
-    /// Skips a word that tc prints before a value.
+    /// Skips the next word if it is `label`, which tc prints before a value.
     pub fn skip_label(&mut self, label: &str) -> &mut Self {
         if self.words.first() == Some(&label) {
             self.next();
@@ -40,17 +40,17 @@ impl<'w> Words<'w> {
     }
 }
 
-/// Parses a time; a bare number is in microseconds. tc(8), UNITS.
+/// Parses a time. A number without a unit is in microseconds. tc(8), UNITS.
 pub(super) fn parse_time(word: &str) -> Option<Duration> {
     word.parse().or_else(|_| format!("{word}us").parse()).ok()
 }
 
-/// Parses a percentage; the percent sign may be missing (`parse_percent` in iproute2's tc_util.c).
+/// Parses a percentage, with or without a percent sign (`parse_percent` in iproute2's tc_util.c).
 pub(super) fn parse_percentage(word: &str) -> Option<Ratio> {
     word.parse().or_else(|_| format!("{word}%").parse()).ok()
 }
 
-/// Parses a rate; bare numbers are bits, and `mbps` are octets. tc(8), UNITS.
+/// Parses a rate. A number without a unit is in bit/s; `mbps` means megaoctets per second. tc(8), UNITS.
 pub(super) fn parse_rate(word: &str) -> Option<BitRate> {
     let small = word.to_ascii_lowercase();
     if let Some(octets) = small.strip_suffix("bps") {
@@ -70,7 +70,7 @@ pub(super) fn parse_rate(word: &str) -> Option<BitRate> {
     small.parse().ok().or_else(|| BitRate::from_bits_per_second(small.parse().ok()?))
 }
 
-/// Parses a number of octets, at most 32 bits; `k` and `kb` are 1024. tc(8), UNITS.
+/// Parses a number of octets, which must fit into 32 bits; `k` and `kb` mean 1024 octets. tc(8), UNITS.
 pub(super) fn parse_octets(word: &str) -> Option<u64> {
     let small = word.to_ascii_lowercase();
     let digits = small.trim_end_matches(char::is_alphabetic);

@@ -25,7 +25,7 @@ mod random;
 
 use random::RandomArgs;
 
-/// Maximum number of points in the text output; the files have all.
+/// Maximum number of points in the text output; the result files contain all points.
 const MAX_SHOWN: usize = 25;
 
 /// Compare the model with the kernel: the points of a study or an experiment, or random scenarios
@@ -77,17 +77,17 @@ pub struct Validate {
     json: bool,
 }
 
-/// The study or the user's experiment to validate.
+/// The study or the user's experiment with which the model is validated.
 struct ValidationInput {
     name: String,
     title: String,
-    /// The study; `None` if it makes no claims.
+    /// The study; `None` if the input is an experiment, or a study without claims.
     study: Option<&'static str>,
     experiments: Vec<Experiment>,
 }
 
 impl Validate {
-    /// Returns the world with which the model is compared at the points of a file.
+    /// Returns the world with which the model is compared if points of a study or experiment are compared.
     fn world_of_points(&self) -> Result<WorldName, Failure> {
         let kernel = WorldName::of("kernel", self.kernel.as_deref().unwrap_or_default());
         let world = self.world.clone().unwrap_or(kernel);
@@ -149,7 +149,7 @@ impl Validate {
         } else {
             print(&format_validation(&validation));
             print(&format!(
-                "\n{} has every point: {}\n",
+                "\n{} contains the results of every point; the report is {}\n",
                 out.display(),
                 out.join("validation.html").display()
             ));
@@ -187,7 +187,7 @@ impl Validate {
         })
     }
 
-    /// Returns for each point, in order, whether `--where` selects it.
+    /// Returns for each point, in their order, whether `--where` selects it.
     fn selection(&self, both: &BothWorlds) -> Result<Vec<bool>, Failure> {
         let points: Vec<&Point> = both.kernel.iter().flat_map(|experiment| &experiment.points).collect();
         let mut wheres = Vec::new();
@@ -241,7 +241,7 @@ impl Validate {
     }
 }
 
-/// Returns the results of the chosen points.
+/// Returns the results of only the selected points.
 fn restrict(mut results: Results, selected: &[bool]) -> Results {
     let mut selected = selected.iter();
     results.points.retain(|_| selected.next() == Some(&true));

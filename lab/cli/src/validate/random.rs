@@ -22,7 +22,7 @@ use crate::terminal::{note, print, table};
 
 use super::Validate;
 
-/// Maximum number of differences that the text lists individually.
+/// Maximum number of scenarios that the text output lists.
 const MAX_SHOWN: usize = 12;
 
 /// The scenarios to compare.
@@ -52,24 +52,24 @@ pub struct RandomArgs {
     traces: bool,
 }
 
-/// The result of a scenario, as recorded in the journal.
+/// The result of comparing a scenario, as recorded in the journal.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Outcome {
     /// The number of the scenario.
     number: u64,
     family: String,
     judged: JudgedBy,
-    /// Whether the results of both worlds agree.
+    /// Whether the values in both worlds agree.
     agrees: bool,
-    /// The first difference between the packets.
+    /// A description of the first difference between the packets; `None` if there is none.
     difference: Option<String>,
-    /// Results of the first and the second world.
+    /// The values in the first and in the second world.
     values: Option<[RunValues; 2]>,
-    /// Why a world could not run the scenario.
+    /// Why a world could not run the scenario; `None` if both did.
     problem: Option<String>,
 }
 
-/// The criterion by which a scenario was judged.
+/// How the two worlds were compared for a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum JudgedBy {
@@ -98,8 +98,8 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the scenario is counted. A failed run counts as a disagreement, and a refused run does not
-    /// count.
+    /// Returns whether the scenario counts. A failed run counts as a disagreement; a scenario that a world refused
+    /// does not count.
     fn is_counted(&self) -> bool {
         self.judged != JudgedBy::Refused
     }
@@ -109,7 +109,7 @@ impl Outcome {
     }
 }
 
-/// A comparison in progress.
+/// A comparison of random scenarios that is in progress.
 struct Session<'s> {
     generator: Generator<'s>,
     worlds: [&'s dyn World; 2],
@@ -265,8 +265,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Returns the summary as text. Writes the keys that scenarios covered, and why worlds refused other keys, to two
-    /// files.
+    /// Returns the summary as text. Also writes two files: the keys that the scenarios covered, and why worlds
+    /// refused other keys.
     fn summary(&self, outcomes: &[Outcome]) -> Result<String, Failure> {
         let mut coverage = Coverage::default();
         for outcome in outcomes {
@@ -347,7 +347,7 @@ fn family_rows(outcomes: &[Outcome]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Returns the kinds of first differences, the most frequent first.
+/// Returns the kinds of the first differences between packets, the most frequent first.
 fn describe_first_differences(outcomes: &[Outcome]) -> String {
     let mut causes: BTreeMap<(&str, &str), Vec<u64>> = BTreeMap::new();
     for outcome in outcomes {
@@ -400,7 +400,7 @@ fn list_disagreements(outcomes: &[Outcome], out: &Path, seed: u64) -> String {
     for outcome in outcomes.iter().filter(|outcome| outcome.judged == JudgedBy::Failed).take(MAX_SHOWN) {
         let problem =
             outcome.problem.as_deref().and_then(|problem| problem.lines().next()).unwrap_or_default();
-        text += &format!("\nnumber {} ({}) failed: {problem}", outcome.number, outcome.family);
+        text += &format!("\nscenario {} ({}) failed: {problem}", outcome.number, outcome.family);
     }
     if text.is_empty() { text } else { text + "\n" }
 }

@@ -425,7 +425,7 @@ fn a_run_of_an_experiment_file_can_be_traced() {
     let trace = ["trace", "--experiment", "a.toml", "--point", "1", "--repetition"];
     ok(dir.path(), &[&trace[..], &["1"]].concat());
     let (code, message) = failure(dir.path(), &[&trace[..], &["2"]].concat());
-    assert!(code == 2 && message.contains("counted from 0"), "{message}");
+    assert!(code == 2 && message.contains("the first is number 0"), "{message}");
     let elsewhere = ok(dir.path(), &[&trace[..], &["1", "--delay", "30ms", "--seed", "7"]].concat());
     assert!(
         elsewhere.lines().nth(1).unwrap().starts_with("0.0300"),

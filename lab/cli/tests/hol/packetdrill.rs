@@ -23,7 +23,7 @@ fn output_has_a_line_per_script_and_a_table() {
     for line in [
         "passed    suite/a.pkt\n",
         "not read  suite/c.pkt:5: splice() is not supported; ",
-        "departs   suite/deeper/b.pkt:4: expected > S. 0:0(0) ack 2 <...> but got > S. 0:0(0) ack 1 win 64240 <mss 1460> at 0.000000\n",
+        "differs   suite/deeper/b.pkt:4: expected > S. 0:0(0) ack 2 <...> but got > S. 0:0(0) ack 1 win 64240 <mss 1460> at 0.000000\n",
         "suite              3       1        1         1\n",
         "all                4       2        1         1\n",
         "      1  splice() is not supported\n",
@@ -99,7 +99,7 @@ fn scripts_run_on_linux_over_each_version_of_ip() {
     let text = String::from_utf8(run.stdout).unwrap();
     for line in [
         "passed    suite/deeper/a.pkt\n",
-        "departs   suite/deeper/bad.pkt:7: ipv6: timing error script packet: .; 2 of 6 runs failed\n",
+        "differs   suite/deeper/bad.pkt:7: ipv6: timing error script packet: .; 2 of 6 runs failed\n",
         "suite        2       1        1         0\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");

@@ -109,7 +109,7 @@ fn missing_and_incomplete_parts_are_named_and_can_be_added_later() {
     assert!(said.contains("1 of 36 runs are missing"), "{said}");
     ok(dir, &["run", "one.toml", "--shard", "2/3"]);
     let said = ok(dir, &["merge", "results/one-2of3", "results/one-1of3", "--out", "all"]);
-    assert!(said.contains("all has the points"), "{said}");
+    assert!(said.contains("all contains the points"), "{said}");
     ok(dir, &["run", "one.toml", "--out", "all"]);
 }
 

@@ -31,7 +31,7 @@ pub(super) fn bind_to_parent(command: &mut Command) {
     }
 }
 
-/// Stops the process, or lets it continue.
+/// Stops the process if `is_paused`, otherwise lets it continue.
 pub(super) fn set_paused(child: &Child, is_paused: bool) {
     let signal = if is_paused { Signal::SIGSTOP } else { Signal::SIGCONT };
     // An error means that the process has ended, which its exit status shows.
@@ -45,7 +45,8 @@ pub(super) fn await_end(child: &Child) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills the process and its descendants, and returns its exit status. Must not be called twice: the process ID may have been reused.
+/// Kills the process and its descendants, and returns its exit status. Must not be called twice, because another
+/// process may then have the process ID.
 pub(super) fn kill_and_wait(child: &mut Child) -> io::Result<ExitStatus> {
     let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
     child.wait()
@@ -62,7 +63,7 @@ pub(crate) struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a process that ends when this process ends.
+    /// Starts a process of the host that ends when this process ends.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         bind_to_parent(command);
         let mut child = command.spawn()?;
@@ -82,7 +83,7 @@ impl ChildProcess {
         poll(&mut events, wait.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
-    /// Stops the process, or lets it continue.
+    /// Stops the process if `is_paused`, otherwise lets it continue.
     pub(super) fn set_paused(&self, is_paused: bool) {
         set_paused(&self.child, is_paused);
     }

@@ -5,15 +5,15 @@ use std::time::Duration;
 use crate::KernelError;
 use crate::error::MachineFault;
 
-/// The interval at which a wait checks whether the run continues.
+/// The interval at which a waiting function checks whether the run is to continue.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The wall-clock time at which a machine is ended.
+/// The wall-clock time at which a virtual machine is stopped.
 #[derive(Debug)]
 pub(super) struct Deadline {
-    /// The end; `None` if there is no limit.
+    /// The time of the deadline; `None` if there is no limit.
     ends_at: Option<Clock>,
-    /// The time from the start to the end.
+    /// The time from the start until the deadline.
     limit: Duration,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Deadline {
 type Clock = std::time::Instant;
 
 impl Deadline {
-    /// Sets a deadline `limit` from now.
+    /// Creates a deadline that passes after the time `limit`.
     pub(super) fn new(limit: Duration) -> Self {
         Self { ends_at: Some(Clock::now() + limit), limit }
     }
@@ -34,7 +34,7 @@ impl Deadline {
         Self { ends_at: None, limit: Duration::MAX }
     }
 
-    /// Returns how long to wait before the next [`Deadline::check`].
+    /// Returns how long a function may wait before it must call [`Deadline::check`] again.
     pub(super) fn wait_time(&self) -> Duration {
         self.remaining().min(CHECK_INTERVAL)
     }

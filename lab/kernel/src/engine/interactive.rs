@@ -8,16 +8,16 @@ use crate::job::JobResult;
 use crate::mailbox::MailboxContent;
 use crate::session_step::{GuestMessage, SessionObserver, Step, StepControl, StepResult};
 
-/// A guest that performs steps. Dropping it ends the guest.
+/// An interactive guest, which performs steps on request. Dropping it ends the guest.
 pub(crate) trait InteractiveGuest: Debug {
-    /// Writes a step, as JSON, to where the guest reads it.
+    /// Writes a step, as JSON, to the place where the guest reads it.
     fn write_step(&mut self, step: &[u8]) -> Result<(), KernelError>;
 
     /// Lets the guest run again after a step.
     fn resume(&mut self) -> Result<(), KernelError>;
 
-    /// Waits briefly for the guest's next message, and returns it if it arrives; from then on the guest is paused. An error means that the
-    /// guest has ended.
+    /// Waits briefly for the guest's next message. If a message arrives, returns it, and the guest is paused from then
+    /// on. An error means that the guest has ended.
     fn next_message(&mut self) -> Result<Option<Vec<u8>>, KernelError>;
 
     /// Interrupts the guest's step, as Ctrl-C does.
@@ -30,7 +30,7 @@ pub(crate) trait InteractiveGuest: Debug {
         observer: &mut dyn SessionObserver,
     ) -> Result<StepResult, KernelError> {
         if let Some(step) = step {
-            self.write_step(&serde_json::to_vec(step).expect("a step is plain data"))?;
+            self.write_step(&serde_json::to_vec(step).expect("a step can be serialised"))?;
         }
         self.resume()?;
         loop {
@@ -55,7 +55,7 @@ fn parse_message(message: &[u8]) -> Result<GuestMessage, KernelError> {
     GuestMessage::parse(message).ok_or_else(nonsense)
 }
 
-/// Returns why a guest ended unexpectedly, from the `mail` that it wrote.
+/// Returns why a guest ended unexpectedly, from the content of its mailbox (`mail`).
 pub(super) fn exit_reason(mail: &MailboxContent) -> MachineFault {
     match serde_json::from_slice(&mail.result_json) {
         Ok(JobResult::Failed(problem)) => MachineFault::Guest(problem),

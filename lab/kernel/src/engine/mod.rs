@@ -22,13 +22,13 @@ pub(crate) fn engine_for(image: &Image) -> &'static dyn Engine {
     if image.is_user_mode() { &uml::Uml } else { &qemu::Qemu }
 }
 
-/// Returns the engine that runs a distribution's kernels on this host, and its mode; needs no kernel and no
-/// boot.
+/// Returns the version and the mode of the engine that runs a distribution's kernels on this host. Needs no
+/// kernel, and boots no guest.
 pub fn provenance() -> Result<Provenance, KernelError> {
     qemu::provenance(false)
 }
 
-/// Returns the engine that will run `image`, and its mode.
+/// Returns the version and the mode of the engine that runs `image`.
 pub fn provenance_of(image: &Image) -> Result<Provenance, KernelError> {
     engine_for(image).provenance(image, false)
 }

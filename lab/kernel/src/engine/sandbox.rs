@@ -13,7 +13,8 @@ use landlock::{
 };
 use nix::errno::Errno;
 
-/// The version of Landlock whose access rights are all denied by default; an older kernel ignores those that it does not know.
+/// The version of Landlock whose access rights are all denied by default. An older kernel ignores the rights that it
+/// does not know.
 const LANDLOCK_ABI: ABI = ABI::V10;
 
 /// The directories of programs and their libraries.
@@ -23,18 +24,18 @@ const SYSTEM_DIRECTORIES: [&str; 9] =
 /// A device that every process may use.
 const NULL_DEVICE: &str = "/dev/null";
 
-/// The files that a process may access, in addition to the programs of the system.
+/// The files that a confined process may access, in addition to the programs of the system.
 #[derive(Debug, Default)]
 pub(super) struct AccessRules {
     /// Files that the process may execute.
     pub(super) programs: Vec<PathBuf>,
-    /// Files that the process may read, and directories with all of their contents.
+    /// Files that the process may read, and directories that it may read with all of their contents.
     pub(super) reads: Vec<PathBuf>,
     /// Directories in which the process may write.
     pub(super) writable: Vec<PathBuf>,
 }
 
-/// Confines the process of `command`, and every process that it starts, by these rules.
+/// Confines the process of `command`, and every process that it starts, by the access rules.
 #[expect(
     unsafe_code,
     reason = "between fork and exec only system calls are made, which are async-signal-safe"
@@ -65,15 +66,15 @@ fn build_ruleset(rules: &AccessRules) -> Result<RulesetCreated, RulesetError> {
         .add_rules(path_beneath_rules(&rules.writable, own_directory_access()))
 }
 
-/// Returns the access rights of a process in its own directories. The process may create no links and no pipes, because
-/// this program also accesses these directories and must not be led elsewhere.
+/// Returns the access rights of a process in its own directories. The process may not create links or pipes there: hol
+/// also accesses these directories, and a link could lead it elsewhere.
 fn own_directory_access() -> BitFlags<AccessFs> {
     make_bitflags!(AccessFs::{
         ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | MakeSock | RemoveFile | RemoveDir
     })
 }
 
-/// Returns the version of Landlock that confines engines on this host; `None` without Landlock.
+/// Returns the version of Landlock, which confines engines on this host; `None` if the host has no Landlock.
 pub fn landlock_version() -> Option<i32> {
     // This call restricts nothing; its result contains the version that the kernel supports.
     let asked = RestrictSelf::default().no_new_privs(false).apply();

@@ -8,20 +8,21 @@ use crate::KernelError;
 use crate::job::Job;
 use crate::mailbox::MailboxContent;
 
-/// Number of messages: enough for a thousand halts of the guest, at each of which the host could interfere.
+/// Number of messages in a self-test. The guest halts about a thousand times, and the host could interfere each
+/// time.
 const MESSAGES: u64 = 200;
 const SEED: Seed = Seed(1);
 
-/// Whether the host disturbs the guest on purpose; random disturbances are too rare for a test.
+/// Whether the host disturbs the guest on purpose, because random disturbances are too rare for a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HostDisturbance {
     /// The host runs the machine as usual.
     None,
-    /// The host pauses the machine's threads at each point where that might have an effect.
+    /// The host pauses the machine's threads wherever this might have an effect.
     Forced,
 }
 
-/// Returns whether two runs of the same job differ; `run` performs a job. They run one after the other,
+/// Returns whether two runs of the same job differ; `run` performs the job. The runs are made one after the other,
 /// because memory may suffice for only one.
 pub(super) fn runs_differ(
     run: impl Fn(&[u8], HostDisturbance) -> Result<MailboxContent, KernelError>,
@@ -30,7 +31,7 @@ pub(super) fn runs_differ(
     Ok(run(&job, HostDisturbance::None)? != run(&job, HostDisturbance::Forced)?)
 }
 
-/// Returns a job with transactions over a lossy link, with TCP, which every kernel has.
+/// Returns the job of the self-test: transactions over a lossy link with TCP, which every kernel has.
 fn job() -> Vec<u8> {
     let scenario = Scenario::with_single_flow(
         from_value(json!({ "loss": "5%" })).expect("the network of the self-test is valid"),
@@ -39,7 +40,7 @@ fn job() -> Vec<u8> {
         MESSAGES,
     );
     serde_json::to_vec(&Job { scenario, seed: SEED.0, capture: false, series_ns: None, shell: false })
-        .expect("a job is plain data")
+        .expect("a job can be serialised")
 }
 
 #[cfg(test)]

@@ -21,26 +21,26 @@ pub(super) struct Attachment {
     pub(super) table: u8,
     /// Peers that are reached through this link.
     pub(super) peers: Vec<IpAddr>,
-    /// Hardware address of the router.
+    /// Hardware address of the router at the other end of the link.
     pub(super) router: [u8; 6],
-    /// Metric of the routes: if two links lead to a peer, sockets without an address use the route with the
-    /// lower metric.
+    /// Metric of the routes. If two links lead to a peer, sockets that are not bound to an address use the route
+    /// with the lower metric.
     pub(super) metric: u32,
 }
 
-/// A scheduled addition or removal of an attachment.
+/// A scheduled change: a node gets or loses an address on a link, with its routes.
 #[derive(Debug)]
 pub(super) struct AttachmentChange {
     /// When the change happens.
     pub(super) at: Time,
     pub(super) is_added: bool,
     pub(super) attachment: Attachment,
-    /// The path manager of the node, if there is MPTCP.
+    /// The path manager of the node; `None` if no flow uses MPTCP.
     pub(super) path_manager: Option<PathManager>,
 }
 
 impl Attachment {
-    /// Adds the address after its routes, so that these exist when the address is announced.
+    /// Adds the routes, and then the address, so that the routes exist when the address is announced.
     pub(super) fn add(&self) -> Result<(), GuestError> {
         let Self { routing, interface, address, table, peers, router, metric } = self;
         for peer in peers {
@@ -52,14 +52,14 @@ impl Attachment {
         route::add_address(routing, *interface, *address)
     }
 
-    /// Removes the address. It is the last address of its interface, so Linux also removes its routes.
+    /// Removes the address. The interface has no other address, so Linux also removes its routes.
     pub(super) fn remove(&self) -> Result<(), GuestError> {
         route::remove_address(&self.routing, self.interface, self.address)
     }
 }
 
 impl AttachmentChange {
-    /// Adds or removes the attachment.
+    /// Makes the change: adds or removes the address and its routes.
     pub(super) fn apply(&self) -> Result<(), GuestError> {
         let Attachment { address, interface, .. } = self.attachment;
         if self.is_added {

@@ -8,7 +8,7 @@ use nix::libc::{self, SYS_bpf};
 
 use super::GuestError;
 
-/// Commands, types and attachments of linux/bpf.h.
+/// Numbers of commands, types and attachments in linux/bpf.h.
 const MAP_CREATE: i64 = 0;
 const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
@@ -17,7 +17,7 @@ const RAW_TRACEPOINT_OPEN: i64 = 17;
 const HASH_MAP: u32 = 1;
 const ARRAY_MAP: u32 = 2;
 
-/// A BPF map of 64-bit numbers; the descriptor of a program keeps the map alive.
+/// A BPF map of 64-bit numbers. A program's descriptor keeps the map alive.
 #[derive(Debug)]
 pub(super) struct Map(OwnedFd);
 
@@ -25,21 +25,21 @@ pub(super) struct Map(OwnedFd);
 #[derive(Debug)]
 pub(super) struct Program(OwnedFd);
 
-/// The purpose of a program. linux/bpf.h
+/// The purpose of a BPF program. linux/bpf.h
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Filters packets that pass an interface.
+    /// The program filters packets that pass an interface.
     Packets,
-    /// Replaces the return value of the kernel function with this BTF id.
+    /// The program replaces the return value of the kernel function with this BTF ID.
     ReturnValue(u32),
-    /// Intercepts getsockopt().
+    /// The program intercepts getsockopt().
     GetOption,
-    /// Intercepts setsockopt().
+    /// The program intercepts setsockopt().
     SetOption,
 }
 
 impl Purpose {
-    /// Returns the type of the program, and the type of its attachment.
+    /// Returns the BPF type of the program, and the type of its attachment.
     const fn types(self) -> [u32; 2] {
         match self {
             Self::Packets => [3, 0],
@@ -100,7 +100,7 @@ struct Attach {
 }
 
 impl Map {
-    /// Creates a map that holds one number.
+    /// Creates a map that contains one number.
     pub(super) fn new_number(value: u64) -> Result<Self, GuestError> {
         let create = Create { kind: ARRAY_MAP, key_size: 4, value_size: 8, max_entries: 1 };
         let map = Self(open(MAP_CREATE, &create, "create a counter for a filter")?);

@@ -16,7 +16,8 @@ pub(super) const MOVE_REGISTER: u8 = 0xbf;
 pub(super) const LOAD_CONSTANT: u8 = 0x18;
 pub(super) const LOAD_WORD: u8 = 0x61;
 pub(super) const LOAD: u8 = 0x79;
-/// Loads from the packet in register 6 to register 0; clobbers registers 1 to 5. linux/filter.h, BPF_LD_ABS.
+/// Opcode that loads an octet of the packet in register 6 into register 0; clobbers registers 1 to 5.
+/// linux/filter.h, BPF_LD_ABS.
 pub(super) const LOAD_PACKET_OCTET: u8 = 0x30;
 pub(super) const STORE_WORD: u8 = 0x63;
 pub(super) const STORE: u8 = 0x7b;
@@ -24,28 +25,28 @@ pub(super) const STORE_CONSTANT_WORD: u8 = 0x62;
 pub(super) const IF_EQUAL: u8 = 0x15;
 pub(super) const IF_UNEQUAL: u8 = 0x55;
 pub(super) const IF_NOT_BELOW_REGISTER: u8 = 0x3d;
-/// Jumps if greater; the comparison is signed.
+/// Opcode of a jump that is taken if the first operand is greater; the comparison is signed.
 pub(super) const IF_GREATER: u8 = 0x65;
 pub(super) const IF_GREATER_REGISTER: u8 = 0x6d;
 pub(super) const JUMP: u8 = 0x05;
 pub(super) const CALL: u8 = 0x85;
 pub(super) const EXIT: u8 = 0x95;
 
-/// linux/bpf.h: the number of the helper function bpf_map_lookup_elem().
+/// Number of the BPF helper function bpf_map_lookup_elem(). linux/bpf.h
 const MAP_LOOKUP: i32 = 1;
 
 /// A program under construction; register 6 holds its context.
 #[derive(Debug)]
 pub(super) struct BpfAssembler {
     instructions: Vec<u64>,
-    /// The default return value.
+    /// The default return value of the program.
     default_value: i32,
-    /// Jumps to the end, which returns the default.
+    /// Indices of the jumps to the end of the program, where it returns its default value.
     jumps_to_end: Vec<usize>,
 }
 
 impl BpfAssembler {
-    /// Creates a program that returns `default_value` by default.
+    /// Creates an empty program with this default return value.
     pub(super) fn new(default_value: i32) -> Self {
         Self { instructions: Vec::new(), default_value, jumps_to_end: Vec::new() }.op(
             MOVE_REGISTER,
@@ -64,19 +65,19 @@ impl BpfAssembler {
         self
     }
 
-    /// Loads a constant, in two instructions.
+    /// Appends the two instructions that load a constant into register `to`.
     pub(super) fn constant(self, to: u8, value: u64) -> Self {
         let (low, high) = (value as u32, (value >> 32) as u32);
         self.op(LOAD_CONSTANT, to, 0, 0, low.cast_signed()).op(0, 0, 0, 0, high.cast_signed())
     }
 
-    /// Sets register 0 to the address of the only number of `map`.
+    /// Appends code that sets register 0 to the address of the only number in `map`.
     pub(super) fn look_up_number(self, map: &Map) -> Self {
         self.op(STORE_CONSTANT_WORD, 10, 0, -4, 0).look_up(map, -4)
     }
 
-    /// Sets register 0 to the address of the value in `map` for the key at offset `key` of the stack. The program
-    /// returns its default value if `map` lacks the key.
+    /// Appends code that sets register 0 to the address of the value in `map` for the key at offset `key` of the
+    /// stack. The program returns its default value if `map` lacks the key.
     pub(super) fn look_up(self, map: &Map, key: i16) -> Self {
         const MAP: u8 = 1;
         let code = self.op(LOAD_CONSTANT, 1, MAP, 0, map.descriptor()).op(0, 0, 0, 0, 0);
@@ -84,39 +85,40 @@ impl BpfAssembler {
         code.op(CALL, 0, 0, 0, MAP_LOOKUP).pass_if(IF_EQUAL, 0, 0)
     }
 
-    /// Appends a step of SplitMix64 on register 1: r1 ^= r1 >> by.
+    /// Appends a step of SplitMix64 on register 1: r1 ^= r1 >> `by`.
     pub(super) fn xor_shift(self, by: i32) -> Self {
         self.op(MOVE_REGISTER, 2, 1, 0, 0).op(SHIFT_RIGHT, 2, 0, 0, by).op(XOR_REGISTER, 1, 2, 0, 0)
     }
 
-    /// Multiplies register 1 by a constant. Clobbers register 2.
+    /// Appends a multiplication of register 1 by a constant. Clobbers register 2.
     pub(super) fn multiply(self, by: u64) -> Self {
         self.constant(2, by).op(MULTIPLY_REGISTER, 1, 2, 0, 0)
     }
 
-    /// Limits a register to `max`. Clobbers register 2.
+    /// Appends code that limits a register to `max`. Clobbers register 2.
     pub(super) fn at_most(self, register: u8, max: u64) -> Self {
         let code = self.constant(2, max).op(IF_NOT_BELOW_REGISTER, 2, register, 1, 0);
         code.op(MOVE_REGISTER, register, 2, 0, 0)
     }
 
-    /// Makes the program return its default value unless register `one` is below register `other`.
+    /// Makes the program return its default value unless the value in register `one` is less than that in register
+    /// `other`.
     pub(super) fn pass_unless_below(self, one: u8, other: u8) -> Self {
         self.pass_if(IF_NOT_BELOW_REGISTER, one, other)
     }
 
-    /// Makes the program return its default value, by a jump to its end.
+    /// Appends a jump to the end of the program, where it returns its default value.
     pub(super) fn pass(self) -> Self {
         self.pass_if(JUMP, 0, 0)
     }
 
-    /// Appends a return of the default value.
+    /// Appends a return of the program's default value.
     pub(super) fn pass_here(self) -> Self {
         let default_value = self.default_value;
         self.return_value(default_value)
     }
 
-    /// Appends a return of this value.
+    /// Appends a return of the value `answer`.
     pub(super) fn return_value(self, answer: i32) -> Self {
         self.op(MOVE, 0, 0, 0, answer).op(EXIT, 0, 0, 0, 0)
     }
@@ -127,14 +129,15 @@ impl BpfAssembler {
         self.op(IF_UNEQUAL, register, 0, 0, value)
     }
 
-    /// Makes the program return its default value if the jump `condition` is taken for the registers `one` and `other`.
+    /// Makes the program return its default value if the jump with the opcode `condition` is taken for the registers
+    /// `one` and `other`.
     pub(super) fn pass_if(mut self, condition: u8, one: u8, other: u8) -> Self {
         self.jumps_to_end.push(self.instructions.len());
         self.op(condition, one, other, 0, 0)
     }
 
-    /// Returns the instructions with all jumps to the end resolved. Without such a jump no end is added, because the
-    /// verifier rejects unreachable code.
+    /// Returns the instructions, with the targets of all jumps to the end filled in. If there are no such jumps, no
+    /// end is added, because the verifier rejects unreachable code.
     pub(super) fn finish(self) -> Result<Vec<u64>, GuestError> {
         if self.jumps_to_end.is_empty() {
             return Ok(self.instructions);

@@ -10,10 +10,10 @@ use super::topology::Topology;
 use crate::captured_packet;
 use crate::job::Job;
 
-/// The memory of all rings together in octets, a quarter of the guest's.
+/// Total size of all packet rings in octets, a quarter of the guest's memory.
 const RING_MEMORY: usize = 128 << 20;
 
-/// The part of the mailbox for packets, in octets.
+/// Size of the mailbox's part for packets, in octets.
 const MAX_PACKET_OCTETS: usize = 48 << 20;
 
 /// The rings of a capture, each with the index of its interface.
@@ -21,7 +21,7 @@ const MAX_PACKET_OCTETS: usize = 48 << 20;
 pub(super) struct Capture(Vec<(u16, Ring)>);
 
 impl Capture {
-    /// Starts the capture at every interface of both ends.
+    /// Starts the capture at every interface of the client and the server.
     pub(super) fn start(topology: &Topology, mtu: u32, job: &Job) -> Result<Self, GuestError> {
         let octets = mtu as usize;
         let frames = estimate_frames(job).min(RING_MEMORY / topology.captured_interfaces().count() / octets);
@@ -34,7 +34,8 @@ impl Capture {
         Ok(Self(rings.collect::<Result<_, GuestError>>()?))
     }
 
-    /// Returns the captured packets, packed; times are relative to `epoch`, in ns since 1970. The error is a sentence.
+    /// Returns the captured packets, packed. Times are relative to `epoch`, in ns since 1970. An error is a complete
+    /// sentence.
     pub(super) fn finish(&self, epoch: u64) -> Result<Vec<u8>, String> {
         let mut packets = Vec::new();
         for (interface, ring) in &self.0 {
@@ -57,12 +58,12 @@ impl Capture {
     }
 }
 
-/// Estimates the largest number of packets at an endpoint: the packets of the messages, the same number for replies, an
-/// acknowledgment for each of them, and the same number again for retransmissions.
+/// Estimates the largest number of packets at an endpoint: those of the messages, as many for the replies, an
+/// acknowledgment for each of them, and as many again for retransmissions.
 fn estimate_frames(job: &Job) -> usize {
-    /// Packets in addition to those of messages, such as those of handshakes.
+    /// Number of packets in addition to those of messages, such as those of handshakes.
     const OPENING_FRAMES: u64 = 10_000;
-    /// The smallest payload of a full packet, in octets.
+    /// The smallest payload that a full packet may have, in octets.
     const MIN_MSS: u64 = 500;
     let Scenario { workload, messages, .. } = &job.scenario;
     if !job.scenario.programs.is_empty() || !job.scenario.background.is_empty() {

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use nix::sys::prctl::{get_timerslack, set_timerslack};
 
-/// Returns the wall clock, in ns since 1970.
+/// Returns the time of the wall clock, in ns since 1970.
 pub(super) fn wall_clock_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Waits for exactly this long. By default the kernel may wake a thread up to 50 µs late (PR_SET_TIMERSLACK).
-/// That would shift the run, or a change of the network, relative to TCP's timestamps (in ms) and to the
-/// slots of the timer wheel.
-#[expect(clippy::disallowed_methods, reason = "in here time is the machine's virtual time")]
+/// Waits exactly for the time `time`. By default the kernel may wake a thread up to 50 µs late
+/// (PR_SET_TIMERSLACK). That would shift the run, or a change of the network, relative to TCP's timestamps (in ms)
+/// and to the slots of the timer wheel.
+#[expect(clippy::disallowed_methods, reason = "inside the virtual machine, sleep waits in virtual time")]
 pub(super) fn wait(time: Duration) -> nix::Result<()> {
     let slack = get_timerslack()?;
     set_timerslack(1)?;
@@ -22,6 +22,6 @@ pub(super) fn wait(time: Duration) -> nix::Result<()> {
     set_timerslack(slack.unsigned_abs().into())
 }
 
-/// The type of an instant of virtual time.
-#[expect(clippy::disallowed_types, reason = "in here the clock is the machine's virtual one")]
+/// The type of a point in virtual time.
+#[expect(clippy::disallowed_types, reason = "inside the virtual machine, the clock shows virtual time")]
 pub(super) type VirtualInstant = std::time::Instant;

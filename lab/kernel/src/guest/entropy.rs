@@ -9,12 +9,12 @@ use nix::libc::{c_int, c_ulong, ioctl};
 
 use super::GuestError;
 
-/// random(4): adds entropy and credits it.
+/// ioctl number of random(4) that adds entropy and increases the entropy count.
 const RNDADDENTROPY: c_ulong = 0x4008_5203;
-/// random(4): reseeds the generator at once.
+/// ioctl number of random(4) that reseeds the generator at once.
 const RNDRESEEDCRNG: c_ulong = 0x5207;
 
-/// Octets of entropy.
+/// Number of octets of entropy that are added.
 const ENTROPY_OCTETS: usize = 64;
 
 /// The kernel's `struct rand_pool_info`.
@@ -25,14 +25,14 @@ struct Pool {
     content: [u8; ENTROPY_OCTETS],
 }
 
-/// Seeds the kernel's random generator.
+/// Seeds the kernel's random number generator.
 pub(super) fn inject(seed: Seed) -> Result<(), GuestError> {
     let mut rng = seed.derive("kernel").rng();
     let mut content = [0; ENTROPY_OCTETS];
     content.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&rng.next_u64().to_le_bytes()));
     let pool = Pool { bits: ENTROPY_OCTETS as c_int * 8, octets: ENTROPY_OCTETS as c_int, content };
     let random = OpenOptions::new().write(true).open("/dev/urandom")?;
-    #[expect(unsafe_code, reason = "these requests have no safe wrapper")]
+    #[expect(unsafe_code, reason = "RNDADDENTROPY and RNDRESEEDCRNG have no safe wrapper")]
     // SAFETY: the first request reads a `rand_pool_info`, whose length field is correct; the second takes no argument.
     let done = unsafe {
         ioctl(random.as_raw_fd(), RNDADDENTROPY as _, &raw const pool) == 0

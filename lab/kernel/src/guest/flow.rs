@@ -20,14 +20,15 @@ use super::topology::Topology;
 use super::variables::is_local_kernel;
 use crate::job::FlowReport;
 
-/// The flows, and the namespaces of each flow's client and server.
+/// The flows, and the network namespaces of each flow's client and server.
 #[derive(Debug)]
 pub(super) struct Flows<'t> {
     flow_parameters: Vec<FlowParameters>,
     networks: Vec<[&'t File; 2]>,
 }
 
-/// Returns the measured flow, background flows, then onward flows; each has its own ports.
+/// Returns the measured flow, then the background flows, then the flows of requests that a server sends to other
+/// servers before it replies (`[[onward]]`). Each flow has its own ports.
 pub(super) fn all_flows<'t>(
     topology: &'t Topology,
     network: &hol_network::Topology,
@@ -70,8 +71,8 @@ pub(super) struct FlowResults {
     pub(super) output: ProgramOutput,
 }
 
-/// Runs all flows until the first one, which is measured, has ended. If the scenario runs only programs, these take the
-/// place of the measured flow.
+/// Runs all flows until the first one, which is measured, has ended. If the scenario has only programs and no measured
+/// flow, runs until the programs have ended.
 pub(super) fn run(
     flows: &Flows<'_>,
     scenario: &Scenario,
@@ -91,7 +92,7 @@ pub(super) fn run(
     Ok(FlowResults { runs, output })
 }
 
-/// Runs `programs` until the measured flow has ended. The run fails if they fail.
+/// Runs `programs` until the measured flow has ended. If a program fails, the run fails.
 fn run_programs_meanwhile(
     programs: Programs<'_>,
     stop: &StopSignal,
@@ -101,7 +102,7 @@ fn run_programs_meanwhile(
         let beside = scope.spawn(|| programs.run(Some(stop)).map_err(|e| e.to_string()));
         let run = measured();
         let raised = stop.raise();
-        (run, raised, beside.join().expect("programs do not panic"))
+        (run, raised, beside.join().expect("the thread that runs programs does not panic"))
     });
     let (mut run, (programs_run, output)) = (run?, programs_run?);
     raised?;
@@ -117,7 +118,7 @@ impl FlowResults {
         &self.runs.flows[0]
     }
 
-    /// Returns the report of each flow.
+    /// Returns a report on each flow.
     pub(super) fn reports(&self) -> Vec<FlowReport> {
         let report = |run: &FlowRun| FlowReport {
             connected: run.connected.map(Time::as_nanos),
@@ -133,7 +134,7 @@ impl FlowResults {
         self.runs.flows.iter().map(|run| run.secrets.as_str()).collect()
     }
 
-    /// Returns the records by flow, and removes them from here.
+    /// Removes and returns the records of all flows, by flow.
     pub(super) fn take_records(&mut self) -> Vec<Vec<Record>> {
         self.runs.flows.iter_mut().map(|run| std::mem::take(&mut run.records)).collect()
     }

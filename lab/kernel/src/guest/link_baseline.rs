@@ -14,14 +14,15 @@ use super::clock::VirtualInstant;
 use super::topology::Topology;
 use crate::netem::BuildableNetwork;
 
-/// The number of datagrams that are sent back to back to derive the rate from their arrivals.
+/// Number of datagrams that are sent back to back; the intervals between their arrivals give the rate.
 const TRAIN_LENGTH: u64 = 10;
-/// The number of attempts; the fastest counts, because the kernel may have been busy.
+/// Number of attempts to measure a link. The fastest attempt counts, because the kernel may have been busy during
+/// the others.
 const MAX_ATTEMPTS: usize = 3;
-/// The largest datagram in octets, which is the size of most packets.
+/// Largest datagram that is sent, in octets; most packets of a run have this size.
 const MAX_DATAGRAM: u32 = 1500;
 
-/// Returns the baseline of each link direction.
+/// Returns the measured delay and spacing of each link direction without other traffic.
 pub(super) fn measure_baselines(
     topology: &Topology,
     plan: &BuildableNetwork,
@@ -82,7 +83,7 @@ fn socket(topology: &Topology, at: Interface, address: IpAddr) -> Result<UdpSock
     Ok(UdpSocket::bind((address, 0))?)
 }
 
-/// Two sockets, one at each end of a link direction.
+/// A socket at each end of a link direction.
 struct SocketPair {
     sender: UdpSocket,
     receiver: UdpSocket,

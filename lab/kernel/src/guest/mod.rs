@@ -52,7 +52,7 @@ use variables::{ENGINE_VARIABLE, INIT_PROCESS, ROOT_VARIABLE, is_local_kernel};
 use crate::job::{Job, JobResult};
 use crate::modules;
 
-/// Runs the guest. In a virtual machine it returns only after an error, because the host ends the machine.
+/// Runs the guest. In a virtual machine, returns only after an error, because otherwise the host ends the machine.
 pub fn main() -> ExitCode {
     if std::env::var_os(ENGINE_VARIABLE).is_some_and(|mark| mark == INIT_PROCESS) {
         return programs::init_process::main();
@@ -94,15 +94,15 @@ fn boot() -> Result<(), GuestError> {
     Ok(())
 }
 
-/// Raises the limits of socket buffers to what experiments may set. `rmem_max` affects TCP's window scale too, but only above the 6 MiB of
-/// `tcp_rmem`.
+/// Raises the limits of socket buffers to the largest sizes that experiments may set. `rmem_max` also affects TCP's
+/// window scale, but only if it exceeds the 6 MiB of `tcp_rmem`.
 fn allow_large_buffers() -> Result<(), GuestError> {
     namespace::set_sysctl("net/core/wmem_max", "1073741824")?;
     namespace::set_sysctl("net/core/rmem_max", "6291456")
 }
 
-/// Makes Linux sum up the memory statistics of each processor once a day instead of once a second, because summing up
-/// takes virtual time and delayed the packets of that moment by 0.1 ms. A kernel for one processor has no such
+/// Makes Linux sum up the memory statistics of its processors once a day instead of once a second. The sum takes
+/// virtual time, and would delay packets that are sent meanwhile by 0.1 ms. A kernel for one processor has no such
 /// statistics.
 fn stop_counting_pages() -> Result<(), GuestError> {
     const STAT_INTERVAL: &str = "vm/stat_interval";
@@ -110,15 +110,15 @@ fn stop_counting_pages() -> Result<(), GuestError> {
     if counts { namespace::set_sysctl(STAT_INTERVAL, "86400") } else { Ok(()) }
 }
 
-/// Allows every available congestion control on all nodes: in all namespaces except the first, Linux forbids DCTCP,
-/// because it starves other flows.
+/// Allows every available congestion control on all nodes. Linux permits DCTCP only in the first namespace, because
+/// it starves other flows.
 fn allow_every_controller() -> Result<(), GuestError> {
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     namespace::set_sysctl("net/ipv4/tcp_allowed_congestion_control", available.trim())
 }
 
-/// Waits until Linux trusts a clock source, which takes Linux 6.1 longer than 6.12; before that, timers expire only at
-/// ticks.
+/// Waits until Linux trusts a clock source; before that, timers expire only at ticks. Linux 6.1 needs more time for
+/// this than 6.12.
 fn await_exact_timers() -> Result<(), GuestError> {
     const POLL_INTERVAL: Duration = Duration::from_millis(100);
     let exact =

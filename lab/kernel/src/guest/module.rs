@@ -7,7 +7,8 @@ use nix::kmod::init_module;
 use super::GuestError;
 use crate::modules;
 
-/// Loads a module if the kernel has it as a file. Keeps its signature only if the kernel requires signatures.
+/// Loads a module if the kernel has it as a file. Removes the signature of the module unless the kernel requires
+/// signatures.
 pub(super) fn load(file: &str) -> Result<(), GuestError> {
     let Ok(module) = fs::read(format!("/modules/{file}")) else { return Ok(()) };
     let load = |module| init_module(module, c"");

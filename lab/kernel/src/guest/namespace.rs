@@ -17,8 +17,8 @@ pub(super) struct Namespace {
     pub(super) routing: RoutingSocket,
 }
 
-/// Sysctls of all IPv4 namespaces: no IPv6, whose own traffic would consume numbers of the random streams, and no reverse path filter,
-/// which would drop packets between two addresses of one subnet.
+/// Sysctls of all IPv4 namespaces. They disable IPv6, whose own traffic would consume numbers of the random streams,
+/// and the reverse path filter, which would drop packets between two addresses of one subnet.
 const IPV4_SYSCTLS: [(&str, &str); 5] = [
     ("net/ipv6/conf/all/disable_ipv6", "1"),
     ("net/ipv6/conf/default/disable_ipv6", "1"),
@@ -27,7 +27,8 @@ const IPV4_SYSCTLS: [(&str, &str); 5] = [
     ("net/ipv4/ip_forward", "1"),
 ];
 
-/// Sysctls of all IPv6 namespaces: no automatic addresses, and no duplicate address detection (RFC 4862 sections 5.3 and 5.4).
+/// Sysctls of all IPv6 namespaces. They disable automatic addresses and duplicate address detection (RFC 4862 sections
+/// 5.3 and 5.4).
 const IPV6_SYSCTLS: [(&str, &str); 4] = [
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
     ("net/ipv6/conf/default/accept_dad", "0"),
@@ -63,7 +64,8 @@ pub(super) fn interface_packets(interface: &str) -> Option<(u64, u64)> {
     parse_counters(&fs::read_to_string("/proc/net/dev").ok()?, interface)
 }
 
-/// Parses proc(5)'s table of interfaces: eight numbers for receiving, then eight for sending; packets are the second of each.
+/// Parses the table of interfaces in proc(5). Each interface has eight numbers for receiving, then eight for sending;
+/// the second of each is the number of packets.
 fn parse_counters(table: &str, interface: &str) -> Option<(u64, u64)> {
     let (_, numbers) =
         table.lines().filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface)?;

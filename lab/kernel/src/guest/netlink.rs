@@ -4,7 +4,7 @@ use hol_netlink::{Message, Socket};
 
 use super::GuestError;
 
-/// A netlink socket of one namespace's routing subsystem.
+/// A netlink socket for the routing subsystem (rtnetlink) of one namespace.
 #[derive(Debug)]
 pub(super) struct RoutingSocket(Socket);
 

@@ -10,7 +10,7 @@ use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
 use super::GuestError;
 
-/// Offloads by name, each with the command that sets it and the one that gets it. linux/ethtool.h
+/// Offloads by name, each with the ethtool command that sets it and the one that reads it. linux/ethtool.h
 const OFFLOADS: [(&str, u32, u32); 6] = [
     ("receive checksums", 0x15, 0x14),
     ("transmit checksums", 0x17, 0x16),

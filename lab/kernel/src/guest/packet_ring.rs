@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 use nix::libc::{self, c_int, sockaddr_ll, socklen_t, tpacket_req, tpacket2_hdr};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// A ring of frames, one for each packet.
+/// A ring of frames in memory shared with the kernel; a frame contains one packet.
 #[derive(Debug)]
 pub(super) struct Ring {
-    /// The socket, which has to stay open as long as the ring is used.
+    /// The packet socket, which has to stay open as long as the ring is used.
     _socket: OwnedFd,
     memory: NonNull<u8>,
     shape: Shape,
@@ -38,7 +38,7 @@ impl Shape {
     /// The smallest size of a block, in octets.
     const MIN_BLOCK_SIZE: usize = 64 << 10;
 
-    /// Returns the layout of at least `frames` frames for packets of `octets`.
+    /// Returns the layout of at least `frames` frames for packets of up to `octets` octets.
     fn new(frames: usize, octets: usize) -> Self {
         let head = libc::TPACKET2_HDRLEN.next_multiple_of(libc::TPACKET_ALIGNMENT) + 16;
         let frame = (head + octets).next_multiple_of(libc::TPACKET_ALIGNMENT);
@@ -50,7 +50,7 @@ impl Shape {
         self.block / self.frame * self.blocks
     }
 
-    /// Returns the offset of a frame.
+    /// Returns the offset of a frame in the memory of the ring.
     fn offset(self, frame: usize) -> usize {
         let in_block = self.block / self.frame;
         frame / in_block * self.block + frame % in_block * self.frame
@@ -58,7 +58,8 @@ impl Shape {
 }
 
 impl Ring {
-    /// Opens a ring for at least `frames` packets of up to `octets` that `interface` sends and receives from now on.
+    /// Opens a ring with at least `frames` frames. From now on it captures the packets that `interface` sends and
+    /// receives, each up to `octets` long.
     pub(super) fn open(interface: u32, frames: usize, octets: usize) -> nix::Result<Self> {
         // Without a protocol the socket receives nothing until it is bound to the interface.
         let socket = socket(AddressFamily::Packet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
@@ -77,17 +78,17 @@ impl Ring {
         Ok(Self { _socket: socket, memory, shape })
     }
 
-    /// Returns how many frames the ring holds.
+    /// Returns the number of frames in the ring.
     pub(super) fn frame_count(&self) -> usize {
         self.shape.frames()
     }
 
-    /// Returns whether there may have been more packets than frames.
+    /// Returns whether all frames are filled, so that further packets may have been lost.
     pub(super) fn is_full(&self) -> bool {
         self.frame(self.frame_count() - 1).is_some()
     }
 
-    /// Returns the packets so far, in order.
+    /// Returns the packets captured so far, in order.
     pub(super) fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
         (0..self.frame_count()).map_while(|index| Frame::read(self.frame(index)?))
     }
@@ -107,8 +108,8 @@ impl Ring {
 }
 
 impl<'r> Frame<'r> {
-    /// Parses a frame of linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset that the
-    /// header contains.
+    /// Parses a frame as in linux/if_packet.h: a `tpacket2_hdr`, a `sockaddr_ll`, and the packet at the offset that
+    /// the header gives.
     fn read(octets: &'r [u8]) -> Option<Self> {
         const LENGTH_OFFSET: usize = 8;
         const NETWORK_OFFSET: usize = 14;
@@ -139,14 +140,14 @@ fn set<T>(socket: &OwnedFd, option: c_int, value: &T) -> nix::Result<()> {
 }
 
 fn map(socket: &OwnedFd, length: usize) -> nix::Result<NonNull<u8>> {
-    #[expect(unsafe_code, reason = "memory of a socket has no safe wrapper")]
+    #[expect(unsafe_code, reason = "mmap of a socket has no safe wrapper")]
     // SAFETY: it creates a new mapping at an address that the kernel chooses, and changes no other memory.
     let memory = unsafe {
         libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, socket.as_raw_fd(), 0)
     };
     let memory = if memory == libc::MAP_FAILED { None } else { NonNull::new(memory.cast()) };
     let memory: NonNull<u8> = memory.ok_or_else(nix::Error::last)?;
-    #[expect(unsafe_code, reason = "advice about memory has no safe wrapper")]
+    #[expect(unsafe_code, reason = "madvise has no safe wrapper")]
     // SAFETY: it affects only the mapping that was just made. Programs that this process starts do not use the ring.
     let advised = unsafe { libc::madvise(memory.as_ptr().cast(), length, libc::MADV_DONTFORK) };
     nix::Error::result(advised)?;
@@ -164,7 +165,7 @@ pub(super) fn bind(socket: &OwnedFd, interface: u32, protocol: u16) -> nix::Resu
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    #[expect(unsafe_code, reason = "an address of this family cannot be made without")]
+    #[expect(unsafe_code, reason = "bind with an address of a packet socket has no safe wrapper")]
     // SAFETY: the kernel reads only the address, whose length is correct.
     let result = unsafe {
         let length = size_of::<sockaddr_ll>() as socklen_t;

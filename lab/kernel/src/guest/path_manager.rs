@@ -7,7 +7,7 @@ use nix::libc;
 
 use super::GuestError;
 
-/// The path manager of one namespace.
+/// MPTCP's path manager in one namespace.
 #[derive(Debug)]
 pub(super) struct PathManager {
     socket: Socket,
@@ -15,16 +15,16 @@ pub(super) struct PathManager {
     family: u16,
 }
 
-/// linux/mptcp_pm.h
+/// Name of the path manager's generic netlink family. linux/mptcp_pm.h
 const GENL_NAME: &[u8] = b"mptcp_pm\0";
 const ADD_ADDR: u8 = 1;
 const DEL_ADDR: u8 = 2;
 const SET_LIMITS: u8 = 5;
-/// Attributes of an endpoint.
+/// Numbers of the attributes of an endpoint. linux/mptcp_pm.h
 const FLAGS_ATTRIBUTE: u16 = 6;
 
 impl PathManager {
-    /// Opens the path manager of this thread's namespace.
+    /// Opens MPTCP's path manager in this thread's namespace.
     pub(super) fn open() -> Result<Self, GuestError> {
         let (socket, mut family) = (Socket::generic()?, None);
         // linux/genetlink.h: the request for the family that is named after the four octets of the header.
@@ -38,7 +38,7 @@ impl PathManager {
         Ok(Self { socket, family })
     }
 
-    /// Adds an endpoint: each connection gets a subflow from this address.
+    /// Adds an endpoint with this address; each connection then gets a subflow from the address.
     pub(super) fn add(&self, address: IpAddr, interface: u32) -> Result<(), GuestError> {
         const IF_IDX: u16 = 7;
         const SUBFLOW_FLAG: u32 = 2;
@@ -60,8 +60,8 @@ impl PathManager {
         self.request(ADD_ADDR, endpoint, &format!("announce {address}"))
     }
 
-    /// Limits the additional subflows of a connection, and the addresses that it accepts from the peer.
-    /// Linux's default is 0, so a connection uses one path.
+    /// Limits the number of additional subflows of a connection, and of the addresses that it accepts from its
+    /// peer. Linux's default is 0, with which a connection uses only one path.
     pub(super) fn set_limits(&self, subflows: u32) -> Result<(), GuestError> {
         const RCV_ADD_ADDRS: u16 = 2;
         const SUBFLOWS_ATTRIBUTE: u16 = 3;
@@ -105,7 +105,8 @@ fn about(attributes: Message, address: IpAddr) -> Message {
     }
 }
 
-/// Returns the number of the family that these attributes describe, if it is the path manager.
+/// Returns the number of the generic netlink family with these attributes if it is the path manager; otherwise
+/// `None`.
 fn number(family: &[u8]) -> Option<u16> {
     const FAMILY_ID: u16 = 1;
     const FAMILY_NAME: u16 = 2;

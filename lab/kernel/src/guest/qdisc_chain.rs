@@ -15,14 +15,14 @@ use super::queue_sampler::LinkQueueStatistics;
 use super::waker::Waker;
 use super::{GuestError, handle, tc_bpf};
 
-/// linux/rtnetlink.h
+/// Number of the message that creates a traffic filter. linux/rtnetlink.h
 const RTM_NEWTFILTER: u16 = 44;
-/// linux/pkt_sched.h
+/// Handle of the parent of the discipline `clsact`. linux/pkt_sched.h
 const CLSACT: u32 = 0xffff_fff1;
 const INGRESS: u32 = 0xffff_fff2;
 const EGRESS: u32 = 0xffff_fff3;
 
-/// An interface, and a routing socket of its namespace.
+/// An interface, with a routing socket in its namespace.
 #[derive(Debug)]
 pub(super) struct InterfaceHandle {
     routing: RoutingSocket,
@@ -37,37 +37,38 @@ impl InterfaceHandle {
     }
 }
 
-/// A detour through two interfaces of the router, for a queue that cannot be on the same interface as the other stages.
+/// A detour through two interfaces of the router, for a queue that cannot be on the same interface as the link's other
+/// stages.
 #[derive(Debug)]
 pub(super) struct Detour {
-    /// The interface with the queue.
+    /// The interface of the detour that has the queue.
     pub(super) queue: InterfaceHandle,
-    /// The interface at which packets return.
+    /// The interface at which packets return from the detour.
     pub(super) back: InterfaceHandle,
 }
 
-/// One direction of a link. It begins at the interface with the stages and ends at the interface at which
-/// packets arrive.
+/// The emulation of one direction of a link. Its stages are on the interface at which the direction begins;
+/// packets leave it at the interface at which they arrive.
 #[derive(Debug)]
 pub(super) struct Chain {
     link: ShapedLink,
     seed: Seed,
-    /// The interface that has the stages.
+    /// The interface that has the stages of the link direction.
     start: InterfaceHandle,
-    /// The interface at which packets arrive.
+    /// The interface at which packets arrive at the end of the link direction.
     end: InterfaceHandle,
     detour: Option<Detour>,
     /// The installed stages; empty while the link is down.
     stages: Vec<Stage>,
     settings: Settings,
-    /// Whether the rate is 0.
+    /// Whether the rate is 0, so that packets wait.
     is_stopped: bool,
-    /// The wakers of the transmitter's and of the queue's interface; empty unless the rate may become 0.
+    /// The wakers of the interfaces with the transmitter and with the queue; empty unless the rate may become 0.
     wakers: Vec<Waker>,
-    /// The number of changes, from which seeds and handles are derived.
+    /// Number of changes so far, from which seeds and handles are derived.
     changes: u32,
-    /// The BPF programs that count packets, by index of their stage. A program keeps its count while the link is down,
-    /// and is then installed again.
+    /// The BPF programs that count packets, by the index of their stage. A program and its count survive while the
+    /// link is down; it is reinstalled when the link comes up again.
     counters: BTreeMap<usize, Program>,
 }
 
@@ -100,7 +101,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Opens the wakers that a chain needs if its rate may become 0; its stages are in the namespace `router`.
+    /// Opens the wakers of a chain whose rate may become 0; the stages are in the namespace `router`.
     pub(super) fn open_wakers(&mut self, router: &Namespace) -> Result<(), GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| &detour.queue);
@@ -109,8 +110,8 @@ impl Chain {
         Ok(())
     }
 
-    /// Returns the disciplines that provide the statistics of the link's queue, with a netlink socket to read
-    /// them.
+    /// Returns the disciplines from which the statistics of the link's queue are read, with a netlink socket to
+    /// read them.
     pub(super) fn queue_statistics(&self, router: &Namespace) -> Result<LinkQueueStatistics, GuestError> {
         router.enter()?;
         let queue = self.detour.as_ref().map(|detour| detour.queue.interface);
@@ -150,7 +151,7 @@ impl Chain {
         if was_stopped && !self.is_stopped { self.wakers.iter().try_for_each(Waker::wake) } else { Ok(()) }
     }
 
-    /// Replaces the stages; packets in the old stages are lost.
+    /// Replaces the stages. Packets that are in the old stages are lost.
     fn install(&mut self, stages: &[Stage]) -> Result<(), GuestError> {
         self.changes += 1;
         let mut release = None;
@@ -183,14 +184,14 @@ impl Chain {
         Ok(())
     }
 
-    /// Changes the stages whose settings differ; these stages keep their packets.
+    /// Changes those stages whose settings differ. Packets that are in these stages stay there.
     fn adjust(&mut self, stages: Vec<Stage>) -> Result<(), GuestError> {
         let old = std::mem::replace(&mut self.stages, stages);
         let differs = |place: &usize| old.get(*place) != self.stages.get(*place);
         (0..self.stages.len()).filter(differs).try_for_each(|place| self.install_stage(place))
     }
 
-    /// Drops all packets in the chain and all that arrive.
+    /// Drops the packets in the chain, and all packets that arrive from now on.
     fn drop_all(&mut self) -> Result<(), GuestError> {
         self.changes += 1;
         self.stages.clear();
@@ -205,7 +206,8 @@ impl Chain {
         handle::stage_handle(self.changes, place)
     }
 
-    /// Returns the interface of the stage at `place`, and the start of a message that sets the discipline there.
+    /// Returns the interface of the stage at index `place`, and the start of a message that sets a discipline of
+    /// this kind there.
     fn discipline_message(&self, place: usize, kind: &str) -> (&InterfaceHandle, Message) {
         let crossed = self.stages[..place].contains(&Stage::Transit);
         let before = self.detour.as_ref().filter(|_| !crossed).map(|detour| &detour.queue);
@@ -221,7 +223,7 @@ impl Chain {
         (port, message)
     }
 
-    /// Installs the stage at `place`, unless it is a filter.
+    /// Installs the stage at index `place`, unless it is a filter.
     fn install_stage(&self, place: usize) -> Result<(), GuestError> {
         let discipline_message = |kind| self.discipline_message(place, kind);
         let name = &self.link.name;
@@ -248,7 +250,7 @@ impl Chain {
         }
     }
 
-    /// Installs a discipline that only runs a program.
+    /// Installs, at index `place`, a discipline whose only effect is to run `program`.
     fn install_filter(&self, place: usize, program: &Program) -> Result<(), GuestError> {
         // linux/pkt_sched.h, `struct tc_prio_qopt`: two bands, and all packets into the first.
         let bands = [&2_u32.to_ne_bytes()[..], &[0; 16]].concat();
@@ -257,7 +259,8 @@ impl Chain {
         self.attach(port, self.handle(place), program)
     }
 
-    /// Installs a program that counts; reuses the one of an earlier installation, with its count.
+    /// Installs a program that counts packets. If it was installed before, the same program is used, so that its
+    /// count continues.
     fn install_counter(
         &mut self,
         place: usize,
@@ -269,14 +272,14 @@ impl Chain {
         Ok(())
     }
 
-    /// Redirects all packets to the detour, if there is one.
+    /// Redirects all packets to the detour, if the chain has one.
     fn redirect_to_detour(&self) -> Result<(), GuestError> {
         let Some(Detour { queue, back }) = &self.detour else { return Ok(()) };
         self.attach_to_interface(&self.start, EGRESS, &tc_bpf::redirect_to_detour(queue.interface)?)?;
         self.attach_to_interface(back, INGRESS, &tc_bpf::return_from_detour(self.start.interface)?)
     }
 
-    /// Attaches a program that duplicates a share of the packets, if the link has `duplicate`.
+    /// Attaches a program that duplicates a share of the packets, if the link has the setting `duplicate`.
     fn duplicate(&self) -> Result<(), GuestError> {
         let share = self.settings.duplicate;
         if share.is_zero() {
@@ -287,7 +290,7 @@ impl Chain {
         self.attach_to_interface(&self.end, INGRESS, &program)
     }
 
-    /// Attaches a program to all packets that arrive at an interface (`INGRESS`) or leave it (`EGRESS`).
+    /// Attaches a BPF program to all packets that arrive at an interface (`INGRESS`) or leave it (`EGRESS`).
     fn attach_to_interface(
         &self,
         port: &InterfaceHandle,
@@ -302,7 +305,7 @@ impl Chain {
     fn attach(&self, port: &InterfaceHandle, parent: u32, program: &Program) -> Result<(), GuestError> {
         const FD_ATTRIBUTE: u16 = 6;
         const FLAGS_ATTRIBUTE: u16 = 8;
-        /// The program's return value is the action.
+        /// Flag of the filter: the program's return value is the action on the packet.
         const DIRECT_ACTION: u32 = 1;
         const FIRST_PRIORITY: u32 = 1 << 16;
         const ALL_PROTOCOLS: u16 = 3;

@@ -19,39 +19,40 @@ use super::netlink::RoutingSocket;
 /// Length of an Ethernet header in octets.
 const ETHERNET_HEADER: u64 = 14;
 
-/// The queueing disciplines that provide the statistics of a link's queue.
+/// The queueing disciplines from which the statistics of a link's queue are read.
 #[derive(Debug)]
 pub(super) struct LinkQueueStatistics {
     routing: RoutingSocket,
-    /// The disciplines that hold waiting packets and the packet in transmission.
+    /// The disciplines that contain the waiting packets and the packet in transmission.
     backlogged: Vec<QdiscPosition>,
     /// The discipline that drops packets when the queue is full.
     dropping: QdiscPosition,
-    /// The first discipline behind the transmitter, whose drops are losses of the link; if it is on the same interface as `dropping`, the count
-    /// of `dropping` includes its drops.
+    /// The first discipline after the transmitter, which drops the packets that the link loses. If it is on the same
+    /// interface as `dropping`, the kernel's count for `dropping` includes these drops.
     losing: Option<QdiscPosition>,
-    /// Packets that the queue has dropped.
+    /// Number of packets that the queue has dropped.
     dropped: MonotonicCount,
-    /// Packets that the link has lost.
+    /// Number of packets that the link has lost.
     lost: MonotonicCount,
 }
 
-/// The position of a discipline: its interface, its index in the chain, and the octets per packet beyond the IP packet.
+/// The position of a discipline: its interface, its index in the chain, and the octets by which its length of a packet
+/// exceeds the IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct QdiscPosition {
     interface: u32,
-    /// Index in the chain of the link's stages.
+    /// Index of the discipline in the chain of the link's stages.
     place: usize,
     octets_beyond_ip: u64,
 }
 
-/// A counter that continues when the kernel's counter restarts at zero, because a link that comes up again has new
-/// disciplines.
+/// A counter that keeps counting when the kernel's counter restarts at zero. That happens when a link comes up
+/// again, because its disciplines are then new.
 #[derive(Debug, Default)]
 struct MonotonicCount {
     /// The kernel's counter when it was last read.
     last_value: u64,
-    /// The count since the start, across restarts of the kernel's counter.
+    /// The total count since the start, even if the kernel's counter has restarted.
     total: u64,
 }
 
@@ -65,8 +66,8 @@ impl MonotonicCount {
 
 impl LinkQueueStatistics {
     /// Creates the statistics of a link with these `stages`. If the link has a detour, the stages before
-    /// `Stage::Transit` are on the detour's interface, and the others on the link's own. On the detour, which
-    /// has a size table (tc-stab(8)), the link-layer header of a packet counts as `overhead` octets; on the
+    /// `Stage::Transit` are on the detour's interface, and the others on the link's own interface. On the detour,
+    /// which has a size table (tc-stab(8)), the link-layer header of a packet counts as `overhead` octets. On the
     /// link's own interface it counts as an Ethernet header.
     pub(super) fn new(
         routing: RoutingSocket,
@@ -126,19 +127,21 @@ impl LinkQueueStatistics {
     }
 }
 
-/// Returns a discipline with its position; `None` for the default disciplines of an interface.
+/// Returns the position of a discipline and the discipline itself; `None` for the default disciplines of an
+/// interface.
 fn positioned(discipline: Discipline) -> Option<((u32, usize), Discipline)> {
     let Discipline { interface, handle, .. } = discipline;
     (handle >> 16 > 0 && handle >> 16 < 0xffff)
         .then(|| ((interface, handle::stage_index(handle)), discipline))
 }
 
-/// The samples of the thread that reads queue statistics.
+/// The samples taken by the thread that reads queue statistics.
 #[derive(Debug)]
 pub(super) struct QueueSampler(Arc<Mutex<Vec<Sample>>>);
 
 impl QueueSampler {
-    /// Starts a thread that samples at multiples of `interval` since the `beginning`; the thread ends with the machine.
+    /// Starts a thread that takes samples at multiples of `interval` since `beginning`. The thread ends with the
+    /// virtual machine.
     pub(super) fn start(
         mut links: Vec<LinkQueueStatistics>,
         interval: Duration,
@@ -167,7 +170,7 @@ impl QueueSampler {
         Ok(Self(seen))
     }
 
-    /// Removes and returns the samples so far.
+    /// Removes and returns the samples taken so far.
     pub(super) fn take_samples(&self) -> Vec<Sample> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

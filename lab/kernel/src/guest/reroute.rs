@@ -18,12 +18,13 @@ pub(super) struct Reroute {
     /// Index of the node's interface on the new route.
     pub(super) interface: u32,
     pub(super) destination: IpAddr,
-    /// The source address, which stays the same.
+    /// The source address of the route, which stays the same.
     pub(super) source: IpAddr,
 }
 
 impl Reroute {
-    /// Changes the route in one message, so that there is a route at any time. Sockets look up the route of their next packet again.
+    /// Changes the route in one message, so that there is a route at any time. For its next packet, each socket looks
+    /// up its route again.
     pub(super) fn apply(&self) -> Result<(), GuestError> {
         let Self { routing, interface, destination, source, .. } = self;
         route::change_route(routing, *interface, *destination, *source)

@@ -11,7 +11,7 @@ use super::GuestError;
 use super::namespace::Namespace;
 use super::netlink::RoutingSocket;
 
-/// linux/rtnetlink.h
+/// Number of the message that creates an interface. linux/rtnetlink.h
 const RTM_NEWLINK: u16 = 16;
 const RTM_NEWADDR: u16 = 20;
 const RTM_DELADDR: u16 = 21;
@@ -21,10 +21,10 @@ const RTM_NEWRULE: u16 = 32;
 
 /// The routing table of packets that have passed the shared link of a LAN.
 pub(super) const BEHIND_LAN_TABLE: u8 = 100;
-/// The routing table of all other packets.
+/// Linux's main routing table, for all packets to which no other table applies.
 pub(super) const MAIN_TABLE: u8 = 254;
 
-/// Returns the routing table of packets from a host's address on the link with index `place`.
+/// Returns the number of the routing table for packets from a host's address on the link with index `place`.
 pub(super) const fn source_table(place: usize) -> u8 {
     BEHIND_LAN_TABLE + 1 + place as u8
 }
@@ -33,7 +33,7 @@ pub(super) const fn source_table(place: usize) -> u8 {
 #[derive(Debug, Clone)]
 pub(super) struct Interface {
     pub(super) name: String,
-    /// The MAC address.
+    /// The MAC address of the interface.
     pub(super) hardware: [u8; 6],
 }
 
@@ -73,8 +73,8 @@ pub(super) fn create_veth_pair(
     here.request(message, &format!("create the veth pair {} – {}", own.name, peer.name))
 }
 
-/// Brings an interface up. With IPv6 it has no multicast and sends no queries: its own packets (RFC 3810, RFC 4861) would consume numbers
-/// of the links' random streams.
+/// Brings an interface up. For IPv6, disables multicast and the queries of the interface, because packets of the
+/// interface itself (RFC 3810, RFC 4861) would consume numbers of the links' random streams.
 pub(super) fn bring_up(here: &RoutingSocket, ip: Ip, index: u32) -> Result<(), GuestError> {
     const UP: u32 = 1;
     const NO_ARP: u32 = 0x80;
@@ -86,7 +86,7 @@ pub(super) fn bring_up(here: &RoutingSocket, ip: Ip, index: u32) -> Result<(), G
     here.request(Message::new(RTM_NEWLINK, 0, &link(index, flags, change)), "bring an interface up")
 }
 
-/// Adds an address to an interface, without a subnet.
+/// Adds an address to an interface, without a route to its subnet.
 pub(super) fn add_address(here: &RoutingSocket, index: u32, address: IpAddr) -> Result<(), GuestError> {
     here.request(about_address(RTM_NEWADDR, CREATE, index, address), &format!("add the address {address}"))
 }
@@ -99,7 +99,8 @@ pub(super) fn remove_address(here: &RoutingSocket, index: u32, address: IpAddr) 
 fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
-    /// No duplicate address detection (RFC 4862 section 5.4). IPv4 ignores this flag.
+    /// Flag that disables duplicate address detection for an address (RFC 4862 section 5.4). IPv4 ignores this
+    /// flag.
     const IFA_F_NODAD: u8 = 2;
     let [a, b, c, d] = index.to_ne_bytes();
     let (family, bits, octets) = address_parts(address);
@@ -107,8 +108,8 @@ fn about_address(kind: u16, flags: u16, index: u32, address: IpAddr) -> Message 
     message.with(IFA_LOCAL, &octets).with(IFA_ADDRESS, &octets)
 }
 
-/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour. Linux uses the route of a table with
-/// the lowest `metric`.
+/// Adds a route to `address` through an interface and the next hop `next`, with a permanent neighbour entry. Among
+/// several routes in a table, Linux uses the one with the lowest `metric`.
 pub(super) fn add_route(
     here: &RoutingSocket,
     table: u8,
@@ -124,7 +125,7 @@ pub(super) fn add_route(
     add_neighbour(here, index, address, next)
 }
 
-/// Adds a permanent neighbour: packets to `address` through this interface go to `next`.
+/// Adds a permanent neighbour entry: packets to `address` through this interface go to the MAC address `next`.
 pub(super) fn add_neighbour(
     here: &RoutingSocket,
     index: u32,
@@ -141,8 +142,8 @@ pub(super) fn add_neighbour(
     here.request(message.with(NDA_LLADDR, &next), &format!("add the neighbour {address}"))
 }
 
-/// Replaces the route to `address` by a route through another interface, on which `address` is already a
-/// neighbour. The preferred source address of the new route is `source`, which may be an address of another
+/// Replaces the route to `address` by a route through another interface, which already has a neighbour entry for
+/// `address`. The preferred source address of the new route is `source`, which may be an address of another
 /// interface.
 pub(super) fn change_route(
     here: &RoutingSocket,
@@ -189,8 +190,8 @@ pub(super) fn use_source_table(here: &RoutingSocket, address: IpAddr, table: u8)
     )
 }
 
-/// Returns a rule with priority over the others that selects `table` by the first `source_bits` bits of the source
-/// address.
+/// Returns a routing rule with priority over the others. It selects `table` by the first `source_bits` bits of a
+/// packet's source address.
 fn rule(family: u8, source_bits: u8, table: u8) -> Message {
     const FRA_PRIORITY: u16 = 6;
     const TO_TABLE: u8 = 1;

@@ -14,7 +14,7 @@ use super::clock::wait;
 use super::qdisc_chain::Chain;
 use super::reroute::Reroute;
 
-/// A scheduled event.
+/// An event of the run at a scheduled time.
 #[derive(Debug)]
 enum Event {
     Change(ScheduledChange),
@@ -31,9 +31,9 @@ impl Event {
         }
     }
 
-    /// Returns the rank of this event among those at the same time. Changes of links come first, as in the model.
-    /// Removals come before additions, because Linux's SCTP pauses while it waits for the peer to accept the last
-    /// change. Changes of routes come last, as in the model.
+    /// Returns the rank of this event among events at the same time. Changes of links come first, as in the model.
+    /// Removals of addresses come before additions, because Linux's SCTP pauses while it waits for the peer to
+    /// accept the last change. Changes of routes come last, as in the model.
     fn rank(&self) -> u8 {
         match self {
             Self::Change(_) => 0,
@@ -44,18 +44,18 @@ impl Event {
     }
 }
 
-/// The pending events in order, and the links that they change.
+/// The pending events in order of time, and the links that they change.
 #[derive(Debug)]
 pub(super) struct Schedule {
     beginning: RunStart,
     events: VecDeque<Event>,
     chains: Vec<Chain>,
-    /// The number of link changes so far.
+    /// The number of link changes made so far.
     link_changes: usize,
 }
 
 impl Schedule {
-    /// Creates a schedule; times count from the beginning of the run.
+    /// Creates a schedule; the times of its events count from the beginning of the run.
     pub(super) fn new(
         beginning: RunStart,
         changes: Vec<ScheduledChange>,
@@ -70,7 +70,7 @@ impl Schedule {
         schedule
     }
 
-    /// Performs the events at their times in a separate thread, until the machine ends.
+    /// Starts a thread that performs the events at their times, until the virtual machine ends.
     pub(super) fn spawn_thread(self) -> Result<(), GuestError> {
         if !self.events.is_empty() {
             thread::Builder::new().name("schedule".to_owned()).spawn(move || follow(self))?;
@@ -78,7 +78,8 @@ impl Schedule {
         Ok(())
     }
 
-    /// Performs the events that are due; returns the time until the next one, which is a lower bound if the run has not begun.
+    /// Performs the events that are due. Returns the time until the next event; if the run has not begun, the event
+    /// will come at least this much later.
     pub(super) fn perform_due(&mut self) -> Result<Option<Duration>, GuestError> {
         while let Some(event) = self.events.front() {
             let left = event.at().saturating_since(self.beginning.elapsed().unwrap_or_default());
@@ -98,7 +99,8 @@ impl Schedule {
         Ok(None)
     }
 
-    /// Replaces all link changes of the run by `changes`, and skips the first ones, which have already happened.
+    /// Replaces all link changes of the run by `changes`. The first of these are skipped, as many as have already
+    /// happened.
     pub(super) fn replace_changes(&mut self, changes: Vec<ScheduledChange>) {
         self.events.retain(|event| !matches!(event, Event::Change(_)));
         let left = self.link_changes;

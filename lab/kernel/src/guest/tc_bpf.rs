@@ -10,28 +10,29 @@ use super::{GuestError, waker};
 /// Verdicts of a tc program (linux/pkt_cls.h): `TC_ACT_UNSPEC` leaves the packet to the default action, `TC_ACT_SHOT` drops it.
 const TC_ACT_UNSPEC: i32 = -1;
 const TC_ACT_SHOT: i32 = 2;
-/// Offsets in `struct __sk_buff` of linux/bpf.h.
+/// Offsets of fields in `struct __sk_buff` of linux/bpf.h.
 const LENGTH_OFFSET: i16 = 0;
 const MARK_OFFSET: i16 = 8;
 const PROTOCOL_OFFSET: i16 = 16;
 const INTERFACE_OFFSET: i16 = 40;
-/// linux/if_ether.h, in network byte order.
+/// EtherType of IPv6, in network byte order. linux/if_ether.h
 const IPV6: i32 = 0xdd86;
-/// RFC 8200 section 3, relative to SKF_NET_OFF of linux/filter.h; 0 is hop-by-hop options.
+/// Offset of the field Next Header in an IPv6 packet, relative to SKF_NET_OFF of linux/filter.h. Its value 0 means
+/// hop-by-hop options. RFC 8200 section 3.
 const NEXT_HEADER: i32 = -0x10_0000 + 6;
 const ICMPV6: i32 = 58;
-/// linux/bpf.h: numbers of helper functions.
+/// Numbers of BPF helper functions. linux/bpf.h
 const KTIME_GET_NS: i32 = 5;
 const CLONE_REDIRECT: i32 = 13;
 const REDIRECT: i32 = 23;
-/// The octets of a packet that its length in `struct __sk_buff` includes in addition to the IP packet.
+/// Number of octets by which a packet's length in `struct __sk_buff` exceeds the length of the IP packet.
 const ETHERNET_HEADER: i32 = 14;
-/// The mark of a duplicate, which is not duplicated again.
+/// The mark of a duplicated packet, which must not be duplicated again.
 const COPY_MARK: i32 = 1;
-/// The mark of a packet that has returned from the detour.
+/// The mark of a packet that has returned from the detour through the queue's own interface.
 pub(super) const RETURNED_MARK: i32 = 2;
 
-/// Limits a queue in octets with two filters, one before the transmitter and one after it.
+/// Limits a queue to `limit` octets by two filters, one before the transmitter and one after it.
 pub(super) fn octet_limit_programs(limit: u64) -> Result<[Program; 2], GuestError> {
     let taken = Map::new_number(0)?;
     // The packet's own octets (r1) and those in the queue (r2). An empty queue accepts a packet of any length.
@@ -57,7 +58,8 @@ pub(super) fn octet_limit_programs(limit: u64) -> Result<[Program; 2], GuestErro
     Ok([admit.load()?, release.load()?])
 }
 
-/// Drops the packets with these numbers, counted from 1. Neighbour discovery and MLD do not count, because the model has none.
+/// Drops the packets with these numbers, counted from 1. Packets of neighbour discovery and MLD are not counted,
+/// because the model does not send them.
 pub(super) fn drop_program(numbers: &[u64]) -> Result<Program, GuestError> {
     let (count, wanted) = (Map::new_number(0)?, Map::new_set(numbers)?);
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 4, IPV6);
@@ -68,14 +70,14 @@ pub(super) fn drop_program(numbers: &[u64]) -> Result<Program, GuestError> {
     code.drop_packet().load()
 }
 
-/// Drops the frames that only wake the disciplines of an interface. The kernel dequeues after each frame,
-/// even one that is dropped (net/core/dev.c, `__dev_xmit_skb`).
+/// Drops the frames that are sent only to make an interface's disciplines send packets. The kernel dequeues after
+/// each frame, even after one that is dropped (net/core/dev.c, `__dev_xmit_skb`).
 pub(super) fn wake_frame_drop_program() -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, PROTOCOL_OFFSET, 0);
     code.pass_unless(1, waker::ETHER_TYPE.to_be().into()).drop_packet().load()
 }
 
-/// Drops packets without tokens, with the same arithmetic as the model.
+/// Drops a packet if the token bucket has too few tokens, by the same arithmetic as the model.
 pub(super) fn policer_program(bucket: TokenBucket) -> Result<Program, GuestError> {
     let (tokens, since) = (Map::new_number(bucket.capacity())?, Map::new_number(0)?);
     // The address of the tokens (r7), and the time since they were counted (r0), at most the time to fill the bucket.
@@ -95,7 +97,7 @@ pub(super) fn policer_program(bucket: TokenBucket) -> Result<Program, GuestError
     code.op(SUBTRACT_REGISTER, 0, 1, 0, 0).op(STORE, 7, 0, 0, 0).load()
 }
 
-/// Duplicates a share of the packets. The k-th packet uses the k-th number of a SplitMix64 generator.
+/// Duplicates a random share of the packets. Packet number k uses the k-th number of a SplitMix64 generator.
 pub(super) fn duplication_program(share: Ratio, seed: u64) -> Result<Program, GuestError> {
     let state = Map::new_number(seed)?;
     let threshold = (share.value() * 2_f64.powi(32)).round() as u64;
@@ -118,21 +120,21 @@ pub(super) fn duplication_program(share: Ratio, seed: u64) -> Result<Program, Gu
     code.load()
 }
 
-/// Redirects packets that leave an interface to the interface `away`. Packets that have returned from the
-/// detour pass.
+/// Redirects packets that leave an interface to the interface `away`, except for packets that have returned from
+/// the detour.
 pub(super) fn redirect_to_detour(away: u32) -> Result<Program, GuestError> {
     let code = code().op(LOAD_WORD, 1, 6, MARK_OFFSET, 0).op(IF_UNEQUAL, 1, 0, 3, RETURNED_MARK);
     let code = code.op(MOVE, 1, 0, 0, 0).op(STORE_WORD, 6, 1, MARK_OFFSET, 0).pass();
     code.redirect(away).load()
 }
 
-/// Redirects packets that have arrived to their original outgoing interface.
+/// Redirects packets that arrive from the detour to the interface through which they were to leave.
 pub(super) fn return_from_detour(to: u32) -> Result<Program, GuestError> {
     let code = code().op(MOVE, 1, 0, 0, RETURNED_MARK).op(STORE_WORD, 6, 1, MARK_OFFSET, 0);
     code.redirect(to).load()
 }
 
-/// Starts a program of a filter: register 6 holds the packet, which passes by default.
+/// Begins a filter program: register 6 contains the packet, which passes by default.
 fn code() -> BpfAssembler {
     BpfAssembler::new(TC_ACT_UNSPEC)
 }
@@ -142,7 +144,7 @@ impl BpfAssembler {
         self.return_value(TC_ACT_SHOT)
     }
 
-    /// Redirects the packet to the interface with this index.
+    /// Appends the redirection of the packet to the interface with this index.
     fn redirect(self, interface: u32) -> Self {
         let code = self.op(MOVE, 1, 0, 0, interface.cast_signed()).op(MOVE, 2, 0, 0, 0);
         code.op(CALL, 0, 0, 0, REDIRECT).op(EXIT, 0, 0, 0, 0)

@@ -8,16 +8,17 @@ use std::time::Duration;
 use super::GuestError;
 use super::clock::wait;
 
-/// The number of jiffies after which slots of levels 0 to 3 begin at the same time; these levels hold timers of up to
-/// 131 s at 250 Hz.
+/// The number of jiffies after which slots of levels 0 to 3 of the timer wheel begin at the same time. These levels
+/// contain timers of up to 131 s at 250 Hz.
 const SLOT_PERIOD: u64 = 4096;
-/// The time from the beginning of these slots to the start of the run, in ns, so that the kernel has counted the tick.
+/// The time by which the run starts after the beginning of these slots, in ns, so that the kernel has counted the
+/// tick.
 const START_DELAY: u64 = 1_000;
 
-/// The state of the kernel's tick.
+/// The state of the kernel's periodic timer tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ticks {
-    /// The monotonic clock, in ns.
+    /// The time of the monotonic clock, in ns.
     now: u64,
     /// The number of ticks so far.
     jiffies: u64,
@@ -28,7 +29,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// Parses the state of the first processor in `/proc/timer_list` (kernel/time/timer_list.c).
+    /// Parses the state of the first processor's tick in `/proc/timer_list` (kernel/time/timer_list.c).
     fn read(text: &str, hz: u64) -> Option<Self> {
         let number = |head: &str| -> Option<u64> {
             let line = text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(head))?;
@@ -38,7 +39,7 @@ impl Ticks {
         Some(Self { now, jiffies, tick, period: 1_000_000_000 / hz })
     }
 
-    /// Returns the time until slots of all levels begin.
+    /// Returns the time until slots of all levels of the timer wheel begin at the same time.
     fn until_slots_begin(self) -> Duration {
         let since_tick = (self.now + self.period - self.tick % self.period) % self.period;
         let ticks = SLOT_PERIOD - self.jiffies % SLOT_PERIOD;
@@ -46,7 +47,7 @@ impl Ticks {
     }
 }
 
-/// Waits, in virtual time, until slots of all levels begin.
+/// Waits, in virtual time, until slots of all levels of the timer wheel begin at the same time.
 pub(super) fn wait_for_slots() -> Result<(), GuestError> {
     let path = "/proc/timer_list";
     let text = fs::read_to_string(path).map_err(|e| format!("cannot read {path}: {e}"))?;

@@ -22,7 +22,7 @@ use crate::netem::BuildableNetwork;
 /// The namespaces of a run, and their connections.
 #[derive(Debug)]
 pub(super) struct Topology {
-    /// The namespaces of the nodes, by [`NodeId`].
+    /// The network namespaces of the nodes, by [`NodeId`].
     nodes: Vec<Namespace>,
     /// The nodes whose packets are captured and counted.
     ends: Vec<NodeId>,
@@ -38,26 +38,27 @@ pub(super) struct Topology {
 struct Cable {
     node: NodeId,
     address: IpAddr,
-    /// The node's interface.
+    /// The node's interface, at one end of the veth pair.
     outer: Interface,
     outer_index: u32,
-    /// The router's interface.
+    /// The router's interface, at the other end of the veth pair.
     near: Interface,
     near_index: u32,
 }
 
-/// The namespace of a link or a LAN.
+/// The namespace that emulates a link or a LAN.
 #[derive(Debug)]
 struct Router {
     namespace: Namespace,
-    /// The interfaces of a LAN at the entrance and the exit of its shared link.
+    /// The two interfaces at the entrance and the exit of a LAN's shared link; `None` for a link.
     shared: Option<(u32, Interface)>,
 }
 
 /// The numbers of packets that entered and left each link direction.
 pub(super) type PacketCounts = Vec<(u64, u64)>;
 
-/// Builds the network of `plan`, with links that only delay packets. `seed` is the run's; `ends` are the nodes whose packets are captured.
+/// Builds the network of `plan`; the links only delay packets at first. `seed` is the seed of the run, and `ends` are
+/// the nodes whose packets are captured.
 pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Result<Topology, GuestError> {
     let network = &plan.network;
     let nodes =
@@ -77,7 +78,8 @@ pub(super) fn build(plan: &BuildableNetwork, seed: Seed, ends: &[&str]) -> Resul
 }
 
 impl Topology {
-    /// Returns the interfaces of the captured nodes: index in the network, namespace, index in the kernel.
+    /// Returns each interface of the captured nodes: its index in the network, its namespace, and its index in the
+    /// kernel.
     pub(super) fn captured_interfaces(&self) -> impl Iterator<Item = (InterfaceId, &Namespace, u32)> {
         let cables = (0..).map(InterfaceId).zip(&self.cables);
         let ends = cables.filter(|(_, cable)| self.ends.contains(&cable.node));
@@ -89,7 +91,8 @@ impl Topology {
         self.chains.iter_mut().try_for_each(Chain::install_settings)
     }
 
-    /// Returns the chains, which change during the run, and removes them from here.
+    /// Returns the emulation of each link direction, which may change during the run, and removes it from this
+    /// value.
     pub(super) fn take_chains(&mut self) -> Vec<Chain> {
         std::mem::take(&mut self.chains)
     }
@@ -112,7 +115,8 @@ impl Topology {
         Ok(link_queues.into_iter().flatten().collect())
     }
 
-    /// Returns the moves of nodes during the run, by time. Addresses that are added later are removed now.
+    /// Returns the scheduled moves of nodes during the run, in order of time. Removes the addresses that are added
+    /// only later.
     pub(super) fn attachment_changes(
         &self,
         plan: &BuildableNetwork,
@@ -130,7 +134,7 @@ impl Topology {
         moves.collect()
     }
 
-    /// Returns the route changes during the run, by time.
+    /// Returns the route changes during the run, in order of time.
     pub(super) fn reroutes(&self, plan: &BuildableNetwork) -> Result<Vec<Reroute>, GuestError> {
         let changes = plan.network.route_changes().iter().map(|RouteChange { at, node, route: way }| {
             let cable = self.cable(way.from);
@@ -144,8 +148,9 @@ impl Topology {
         changes.collect()
     }
 
-    /// Allows MPTCP connections of a node to have a subflow on each link. If the node `announces_addresses`, it signals its other
-    /// addresses to its peers, and which of `paths` are backups. The kernel supports at most eight subflows.
+    /// Allows MPTCP connections of a node to have a subflow on each link. If the node `announces_addresses`, it
+    /// announces its other addresses to its peers, and which of `paths` are backups. The kernel supports at most eight
+    /// subflows.
     pub(super) fn set_up_subflows(
         &self,
         plan: &BuildableNetwork,
@@ -166,9 +171,9 @@ impl Topology {
             .try_for_each(|(place, address)| path_manager.signal(address, is_backup(place)))
     }
 
-    /// Returns the attachment of the node in `change`. Through its link the node reaches all addresses of the node at the other end, like
-    /// any host of the Internet: an association continues with the address with which it was established. A link to which the node moves is
-    /// preferred, as in the model.
+    /// Returns the address and routes that the node gets on a link by `change`. Through this link the node reaches all
+    /// addresses of the node at the other end, as a host on the Internet does: an association keeps using the address
+    /// with which it was established. The link to which a node moves is preferred, as in the model.
     fn attachment(&self, plan: &BuildableNetwork, change: &AddressChange) -> Result<Attachment, GuestError> {
         let of_link = |segment: &Segment| {
             let cables = segment.interfaces.iter().map(|id| self.cable(*id));
@@ -327,7 +332,8 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds the routes of a node: its packets to any address go to the router of the next segment.
+    /// Adds the routes of a node: packets to any address go to the router of the segment that comes next on the
+    /// way.
     fn add_routes(&self, plan: &BuildableNetwork, node: NodeId) -> Result<(), GuestError> {
         let routing = &self.node(node).routing;
         for way in plan.network.routes(node) {
@@ -344,8 +350,8 @@ impl Topology {
         Ok(())
     }
 
-    /// Adds to each router its routes to the next nodes, on a LAN through the shared link, including the routes that
-    /// packets take after a change of route.
+    /// Adds the routes to the next nodes to each router. On a LAN these routes lead through the shared link. The
+    /// routes that packets take after a change of route are included.
     fn add_onward_routes(&self, plan: &BuildableNetwork) -> Result<(), GuestError> {
         let network = &plan.network;
         for (router, segment) in self.routers.iter().zip(network.segments()) {
@@ -368,7 +374,7 @@ impl Topology {
     }
 }
 
-/// Creates a veth pair within a router, for the queue of a link direction.
+/// Creates a veth pair within a router. One of its interfaces has the queue of a link direction.
 fn detour(router: &Namespace, plan: &BuildableNetwork, link: LinkId) -> Result<Detour, GuestError> {
     let ends = [("queue", 4), ("back", 5)].map(|(name, side)| {
         let name = format!("{name}{}", link.0);
@@ -382,14 +388,14 @@ fn detour(router: &Namespace, plan: &BuildableNetwork, link: LinkId) -> Result<D
     Ok(Detour { queue: queue?, back: back? })
 }
 
-/// Returns an interface on segment `number`; `side` distinguishes the interfaces of one host.
+/// Returns an interface on segment `number`; `side` distinguishes several interfaces of one host on the segment.
 fn interface_on_segment(name: &str, number: usize, host: u8, side: u8) -> Interface {
     let [.., high, low] = number.to_be_bytes();
     // Locally administered addresses.
     Interface { name: format!("{name}{host}"), hardware: [2, 0, side, high, low, host] }
 }
 
-/// Brings up an interface of this thread's namespace without offloads; returns its index.
+/// Brings up an interface of this thread's namespace, with all offloads disabled; returns its index.
 fn bring_up(here: &Namespace, ip: Ip, interface: &Interface) -> Result<u32, GuestError> {
     offload::turn_off(&interface.name)?;
     let index = if_nametoindex(interface.name.as_str())?;

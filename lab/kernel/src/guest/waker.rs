@@ -10,18 +10,18 @@ use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, send, setsoc
 
 use super::{GuestError, packet_ring, tc_bpf};
 
-/// The EtherType for local experiments. IEEE 802, section 9.2.3.
+/// The EtherType that IEEE 802 reserves for local experiments. IEEE 802, section 9.2.3.
 pub(super) const ETHER_TYPE: u16 = 0x88b5;
 
-/// An Ethernet header.
+/// A frame that consists only of an Ethernet header.
 const FRAME: [u8; 14] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x88, 0xb5];
 
-/// A socket that sends frames to an interface.
+/// A socket that sends empty frames to an interface, so that its queueing disciplines send waiting packets.
 #[derive(Debug)]
 pub(super) struct Waker(OwnedFd);
 
 impl Waker {
-    /// Opens the socket, which receives nothing, because no such frame arrives.
+    /// Opens the socket. It receives nothing, because no frame with its EtherType arrives.
     pub(super) fn open(interface: u32) -> Result<Self, GuestError> {
         let socket = socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC, None)?;
         // Filters see the EtherType of the socket; before Linux 5.1 not that of the frame.
@@ -31,7 +31,7 @@ impl Waker {
         Ok(Self(socket))
     }
 
-    /// Makes the queueing disciplines check their queues: sends them an empty frame.
+    /// Sends an empty frame, which makes the queueing disciplines of the interface check their queues.
     pub(super) fn wake(&self) -> Result<(), GuestError> {
         send(self.0.as_raw_fd(), &FRAME, MsgFlags::empty())?;
         Ok(())

@@ -114,8 +114,9 @@ pub(super) fn run(job: &Job) -> Result<MailboxContent, GuestError> {
     })
 }
 
-/// Sets the sysctls of both ends of every flow. Returns the values that the kernel then reports for the measured flow, and a caution about
-/// missing sysctls that were not requested: an older kernel behaves as Linux did before the sysctl existed.
+/// Sets the sysctls of both ends of every flow. Returns the values that the kernel reports afterwards for the measured
+/// flow, and a warning about sysctls that are missing but were not requested. An older kernel without such a sysctl
+/// behaves as Linux did before the sysctl existed.
 fn set_sysctls(
     topology: &Topology,
     plan: &netem::BuildableNetwork,
@@ -163,7 +164,8 @@ fn set_sysctls(
     Ok((settled, (!lacking.is_empty()).then_some(caution)))
 }
 
-/// Returns whether the kernel lacks the sysctl `name` but has its directory, and so the feature without the setting.
+/// Returns whether the kernel has the directory of the sysctl `name` but not the sysctl. Then the kernel has the
+/// feature, but not yet this setting.
 fn is_older_than(name: &str) -> bool {
     kernel_setting(name).is_none() && Path::new(&setting_path(name)).parent().is_some_and(Path::exists)
 }

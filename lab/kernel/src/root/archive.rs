@@ -13,20 +13,20 @@ use crate::{KernelError, scratch};
 
 /// The file by which a container image is recognised. Docker Image Specification 1.2, "Combined Image JSON + Filesystem Changeset Format".
 const MANIFEST_FILE: &str = "manifest.json";
-/// The prefix of whiteouts: a file with this prefix and NAME hides NAME in lower layers, and an opaque whiteout hides everything in its
-/// directory. OCI Image Layer Filesystem Changeset, "Whiteouts".
+/// The prefix of whiteouts. A file with this prefix and NAME hides NAME in lower layers; an opaque whiteout hides
+/// everything in its directory. OCI Image Layer Filesystem Changeset, "Whiteouts".
 const WHITEOUT_PREFIX: &str = ".wh.";
 const OPAQUE_WHITEOUT: &str = ".wh..wh..opq";
 
-/// The manifest of a container image: its layers, lowest first.
+/// The manifest of a container image. It lists the layers, the lowest first.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Manifest {
     layers: Vec<PathBuf>,
 }
 
-/// Adds the contents of the archive at `path` to the tree. The tree refers to files in the returned directories, so
-/// keep these until the image is written.
+/// Adds the contents of the archive at `path` to the tree. The tree refers to files in the returned directories,
+/// which must therefore exist until the image is written.
 pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, KernelError> {
     let whole = unpack(path)?;
     let Ok(manifest) = fs::read(whole.path().join(MANIFEST_FILE)) else {
@@ -53,15 +53,15 @@ pub(super) fn add_archive(tree: &mut Tree, path: &Path) -> Result<Vec<TempDir>, 
     Ok(unpacked)
 }
 
-/// Returns the path of `name` in `directory`; `None` if it does not exist, or leads out of the directory, also through
-/// links.
+/// Returns the path of `name` in `directory`. Returns `None` if it does not exist, or if it leads out of the
+/// directory, for example through a symbolic link.
 fn path_within(directory: &Path, name: &Path) -> Option<PathBuf> {
     let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
     let path = fs::canonicalize(directory.join(name)).ok().filter(|_| is_plain)?;
     path.starts_with(fs::canonicalize(directory).ok()?).then_some(path)
 }
 
-/// Removes the entries that a layer's whiteouts hide from the tree, and the whiteouts from the layer.
+/// Removes from the tree what the whiteouts of a layer hide, and removes the whiteouts from the layer.
 fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(layer.join(below))? {
         let entry = entry?;
@@ -80,7 +80,7 @@ fn hide(tree: &mut Tree, layer: &Path, below: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Unpacks an archive into a temporary directory, without devices, which each node has itself.
+/// Unpacks an archive into a temporary directory. Devices are left out, because each node has its own.
 pub(super) fn unpack(archive: &Path) -> Result<TempDir, KernelError> {
     let into = scratch::create_directory(&cache_directory().join("unpacked"), "archive")?;
     let mut tar = Command::new("tar");

@@ -18,7 +18,7 @@ use crate::{KernelError, MachineFault};
 /// Packages that every node has: a shell, and common tools.
 const COMMON_PACKAGES: [&str; 8] =
     ["base-files", "base-passwd", "coreutils", "dash", "libc-bin", "netbase", "sed", "grep"];
-/// Directories of packages that programs do not need, and that are as large as all other directories.
+/// Directories of packages that programs do not need. Together they are as large as all other directories.
 const UNUSED_DIRECTORIES: [&str; 6] = [
     "/usr/share/doc",
     "/usr/share/info",
@@ -27,12 +27,12 @@ const UNUSED_DIRECTORIES: [&str; 6] = [
     "/usr/share/man",
     "/usr/share/bug",
 ];
-/// Files of which each node has its own version.
+/// Files that are not copied from this machine, because each node has its own version.
 const NODE_FILES: [&str; 8] =
     ["/dev", "/proc", "/sys", "/run", "/etc/hosts", "/etc/hostname", "/etc/mtab", "/etc/resolv.conf"];
-/// Directories of the system.
+/// Directories that belong to the system and not to a single program.
 const SYSTEM_DIRECTORIES: [&str; 7] = ["/bin", "/boot", "/etc", "/lib", "/sbin", "/usr", "/var"];
-/// Directories that programs expect, with their permissions.
+/// Directories that programs expect to exist, with their permissions.
 const EXPECTED_DIRECTORIES: [(&str, u32); 9] = [
     ("dev", 0o755),
     ("out", 0o777),
@@ -44,12 +44,13 @@ const EXPECTED_DIRECTORIES: [(&str, u32); 9] = [
     ("var/log", 0o755),
     ("var/tmp", 0o1777),
 ];
-/// Directories of programs in addition to the user's `PATH`, which lacks the directories of daemons.
+/// Directories that are searched for programs in addition to the user's `PATH`, which lacks the directories of
+/// daemons.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Installation prefixes that share their libraries with others.
+/// Installation prefixes that many packages share, so that not everything below them belongs to one program.
 const SHARED_PREFIXES: [&str; 3] = ["/", "/usr", "/usr/local"];
 
-/// Adds the dependencies of all programs, and those settings of this machine that everybody may read.
+/// Adds the dependencies of all programs. Also adds those settings of this machine that everybody may read.
 pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<(), KernelError> {
     let mut needs = DependencyCollector {
         packages: Packages::read(),
@@ -73,7 +74,8 @@ pub(super) fn add_dependencies(tree: &mut Tree, programs: &[Program]) -> Result<
     Ok(())
 }
 
-/// Returns the words of a program's command that name programs or files of this machine, relative to its working directory.
+/// Returns the words of a program's command that name programs or files of this machine. A name may be relative to the
+/// program's working directory.
 pub fn local_file_names(program: &Program) -> BTreeSet<String> {
     let directory = program.directory.as_deref().unwrap_or(Path::new("/root"));
     let is_here = |name: &&str| find_program(name, directory).is_some() || directory.join(name).exists();
@@ -83,7 +85,7 @@ pub fn local_file_names(program: &Program) -> BTreeSet<String> {
 /// Collects the files and packages that programs need.
 struct DependencyCollector<'t> {
     packages: Packages,
-    /// The names of the programs' packages.
+    /// The names of the packages to which the programs belong.
     names: BTreeSet<String>,
     /// The programs that have been processed.
     visited: BTreeSet<PathBuf>,
@@ -123,8 +125,8 @@ impl DependencyCollector<'_> {
         }
     }
 
-    /// Adds a program that the command names as `word`. If the user's `PATH` contains the program but the `PATH` of a node does not, adds a
-    /// link to a directory that the latter contains.
+    /// Adds the program that the command names as `word`. If the program is in the user's `PATH` but not in that of a
+    /// node, adds a link to it in a directory of the node's `PATH`.
     fn add_named_program(&mut self, word: &str, path: &Path) -> Result<(), KernelError> {
         let is_found = env::split_paths(SYSTEM_PATH).any(|place| path.parent() == Some(&place));
         if !word.contains('/') && !is_found {
@@ -154,7 +156,8 @@ impl DependencyCollector<'_> {
         programs.try_for_each(|(word, path)| self.add_named_program(word, &path))
     }
 
-    /// Adds a program that belongs to no package: its libraries, and the files that were installed with it under its own prefix.
+    /// Adds a program that belongs to no package. Also adds its libraries, and the files that were installed with it
+    /// under its own prefix.
     fn add_unpackaged(&mut self, path: &Path) -> Result<(), KernelError> {
         if is_elf(path) {
             if !is_for_this_machine(path) {
@@ -202,8 +205,8 @@ impl DependencyCollector<'_> {
         self.add_root_links();
     }
 
-    /// Returns the packages of the files to which the links in a directory of settings lead. An example of such a
-    /// directory is /etc/nginx/modules-enabled.
+    /// Returns the packages that own the targets of the symbolic links in a directory of settings, such as
+    /// /etc/nginx/modules-enabled.
     fn linked_packages(&self, place: &Path) -> Vec<String> {
         const MIN_COMPONENTS: usize = 4;
         if !place.starts_with("/etc") || place.components().count() < MIN_COMPONENTS || !place.is_dir() {
@@ -214,14 +217,15 @@ impl DependencyCollector<'_> {
         links.filter_map(|target| self.packages.package_of_file(&target).map(str::to_owned)).collect()
     }
 
-    /// Adds the links at the root of the file system: /bin may be a link.
+    /// Adds the symbolic links in the root directory of the file system; /bin, for example, may be one.
     fn add_root_links(&mut self) {
         for name in ["/bin", "/sbin", "/lib", "/lib64"] {
             self.tree.add_host_file(Path::new(name));
         }
     }
 
-    /// Adds a directory of settings, without files that not everybody may read or of which each node has its own version.
+    /// Adds a directory of settings. Leaves out files that not everybody may read, and files of which each node has its
+    /// own version.
     fn add_settings(&mut self, place: &Path) {
         let entries = fs::read_dir(place).into_iter().flatten().flatten();
         for entry in entries {
@@ -242,12 +246,12 @@ impl DependencyCollector<'_> {
     }
 }
 
-/// Returns whether everybody may read a file, or, for a link, the target of the link.
+/// Returns whether everybody may read a file. For a link, this means its target.
 fn is_for_everybody(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.permissions().mode() & 0o004 != 0)
 }
 
-/// Returns the path of the program that `word` names: in the `PATH`, or a path relative to `directory`.
+/// Returns the path of the program that `word` names: a program in `PATH`, or a path relative to `directory`.
 fn find_program(word: &str, directory: &Path) -> Option<PathBuf> {
     if word.is_empty() {
         return None;
@@ -287,13 +291,13 @@ fn is_elf(path: &Path) -> bool {
     head(path).starts_with(b"\x7fELF")
 }
 
-/// Returns whether a program is for this architecture. System V ABI, "ELF Header": `e_machine`.
+/// Returns whether a program is for the architecture of the guest. System V ABI, "ELF Header": `e_machine`.
 fn is_for_this_machine(path: &Path) -> bool {
     const X86_64: [u8; 2] = [62, 0];
     head(path).get(18..20) == Some(&X86_64)
 }
 
-/// Returns the words after `#!` in a script's first line: `/usr/bin/env` and `python3`. execve(2).
+/// Returns the words after `#!` in the first line of a script, such as `/usr/bin/env` and `python3`. execve(2).
 fn interpreter(path: &Path) -> Option<Vec<String>> {
     let head = head(path);
     let line = head.strip_prefix(b"#!")?.split(|octet| *octet == b'\n').next()?;

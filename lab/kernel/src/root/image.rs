@@ -18,13 +18,13 @@ use crate::cache::cache_directory;
 use crate::cache_lock::{lock_shared, prune};
 use crate::{KernelError, scratch};
 
-/// The program that writes the image, and its package.
+/// The program that writes the image, and its Debian package.
 const MKFS: (&str, &str) = ("mkfs.erofs", "erofs-utils");
 /// The smallest size of an image, in octets; larger sizes are powers of two.
 const MIN_SIZE: u64 = 64 << 20;
-/// The largest size of an image in octets, because guests do not support larger images.
+/// The largest size of an image in octets; guests do not support larger images.
 const MAX_SIZE: u64 = 16 << 30;
-/// The number of images that stay in the cache.
+/// Maximum number of images in the cache.
 const MAX_ENTRIES: usize = 8;
 
 /// An image of a root file system.
@@ -34,7 +34,7 @@ pub(crate) struct RootImage {
     /// Size of the image in octets.
     size: u64,
     digest: Digest,
-    /// Prevents the removal of the image while it is open and locked.
+    /// A lock on the image file, which prevents other processes from removing the image.
     _lock: Arc<File>,
 }
 
@@ -44,7 +44,8 @@ impl RootImage {
         &self.image
     }
 
-    /// Returns the size of the image in octets: a power of two, so that few sizes need a snapshot.
+    /// Returns the size of the image in octets. It is a power of two, so that there are few sizes, each of which
+    /// needs its own snapshot.
     pub(crate) const fn size(&self) -> u64 {
         self.size
     }
@@ -101,14 +102,14 @@ fn make(tree: &Tree, images: &Path, image: &Path) -> Result<(), KernelError> {
     fs::rename(&fresh, image).map_err(|e| KernelError::file("create", image, e))
 }
 
-/// Extends the file to a power of two; the extension is sparse.
+/// Extends the file with a hole to the next power of two; returns this size.
 fn extend_to_power_of_two(file: &File) -> io::Result<u64> {
     let size = file.metadata()?.len().next_power_of_two().max(MIN_SIZE);
     file.set_len(size)?;
     Ok(size)
 }
 
-/// Creates every entry below `stage`; the order of paths makes directories come first.
+/// Creates every entry of the tree below `stage`. In the order of paths, a directory comes before its contents.
 fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
     fs::create_dir_all(stage).map_err(|e| KernelError::file("create", stage, e))?;
     for (path, entry) in tree.entries() {
@@ -132,7 +133,7 @@ fn lay_out(tree: &Tree, stage: &Path) -> Result<(), KernelError> {
         .map_err(|e| KernelError::file("finish", stage, e))
 }
 
-/// Sets the permissions of a new entry, and a fixed time, so that equal trees give equal images.
+/// Sets the permissions of a new entry, and a fixed modification time, so that equal trees give equal images.
 fn set_permissions(entry: &Entry, place: &Path) -> io::Result<()> {
     if let Entry::Directory(mode) = entry {
         fs::set_permissions(place, Permissions::from_mode(*mode))?;

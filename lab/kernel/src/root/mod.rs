@@ -22,12 +22,12 @@ pub(crate) use image::RootImage;
 use tree::Tree;
 pub(crate) use tree::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
-/// The origin and the programs of an image, and the image.
+/// A cached image, with the origin and the programs for which it was made.
 type CachedRoot = (Origin, Vec<Program>, RootImage);
 
 impl RootImage {
-    /// Returns the image for the programs of `scenario`; `None` if it has none. The image is created once
-    /// per process, and reused by later processes.
+    /// Returns the image for the programs of `scenario`; `None` if it has none. A process creates the image only
+    /// once, and later processes reuse it.
     pub(crate) fn of(scenario: &Scenario) -> Result<Option<Self>, KernelError> {
         static CACHE: Mutex<Vec<CachedRoot>> = Mutex::new(Vec::new());
         let Scenario { programs, root: origin, .. } = scenario;
@@ -89,7 +89,8 @@ fn fill(tree: &mut Tree, origin: &Origin, programs: &[Program]) -> Result<Vec<Te
     Ok(unpacked)
 }
 
-/// Returns octets that cannot be compressed; the octets of a shorter file are a prefix of those of a longer file.
+/// Returns pseudo-random octets, which cannot be compressed. The octets of a shorter file are the beginning of
+/// those of a longer file.
 fn octets(number: u64) -> Vec<u8> {
     let mut rng = Seed(0).derive("file").rng();
     let mut octets: Vec<u8> = (0..number.div_ceil(8)).flat_map(|_| rng.next_u64().to_le_bytes()).collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The directory of the database.
+/// The directory of dpkg's database.
 const DATABASE_DIRECTORY: &str = "/var/lib/dpkg";
 
 /// The architectures that the guest can run.
@@ -15,20 +15,21 @@ const GUEST_ARCHITECTURES: [&str; 2] = ["amd64", "all"];
 pub(super) struct Packages {
     database: PathBuf,
     packages: BTreeMap<String, Package>,
-    /// The packages that provide each virtual package, by the name of the virtual package.
+    /// For each virtual package, by its name, the packages that provide it.
     providers: BTreeMap<String, Vec<String>>,
-    /// The essential packages, which need not be declared as dependencies. Debian policy 3.8
+    /// The names of the essential packages, which other packages depend on without declaring it. Debian policy 3.8
     essential: Vec<String>,
-    /// The package of each file.
+    /// The package to which each file belongs.
     owners: BTreeMap<PathBuf, String>,
 }
 
 /// An installed package.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Package {
-    /// The name of the package's list of files; it includes the architecture if several are installed.
+    /// Name of the file in dpkg's database that lists the package's files. It includes the architecture if several
+    /// are installed.
     list: String,
-    /// The dependencies, in groups; one package of each group is needed.
+    /// The dependencies as groups of alternatives; one package of each group is needed.
     depends: Vec<Vec<String>>,
 }
 
@@ -83,7 +84,7 @@ impl Packages {
         names.into_iter().flatten().find_map(|path| self.owners.get(&path)).map(String::as_str)
     }
 
-    /// Returns the packages and all of their installed dependencies.
+    /// Returns the names of these packages and of all of their installed dependencies.
     pub(super) fn with_dependencies<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> BTreeSet<String> {
         let mut pending: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut closure = BTreeSet::new();
@@ -98,7 +99,7 @@ impl Packages {
         closure
     }
 
-    /// Returns the first installed package of a group, or an installed package that provides it.
+    /// Returns the first package of a group that is installed, or an installed package that provides it.
     fn installed(&self, group: &[String]) -> Option<String> {
         group.iter().find_map(|name| {
             let own = self.packages.contains_key(name).then(|| name.clone());
@@ -120,7 +121,8 @@ impl Packages {
     }
 }
 
-/// Returns the fields of a stanza; continuation lines begin with a space.
+/// Returns the fields of a stanza in dpkg's database. A line that begins with a space continues the field before
+/// it.
 fn fields(stanza: &str) -> BTreeMap<&str, String> {
     let lines = stanza.lines().filter(|line| !line.starts_with(' '));
     lines.filter_map(|line| line.split_once(": ")).map(|(key, value)| (key, value.to_owned())).collect()

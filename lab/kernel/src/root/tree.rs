@@ -11,25 +11,25 @@ use hol_base::{Digest, Digester};
 
 use crate::KernelError;
 
-/// The directory of the image with the files of all nodes.
+/// The directory of the image with the files that all nodes share.
 pub(crate) const SHARED_DIRECTORY: &str = "root";
-/// The directory of the image with further files of each node, by name.
+/// The directory of the image with one directory for each node, by name, which contains the node's own files.
 pub(crate) const NODES_DIRECTORY: &str = "nodes";
 
-/// Entries by path, without a leading slash.
+/// The entries of a file system by path, without a leading slash.
 #[derive(Debug, Default)]
 pub(super) struct Tree(BTreeMap<PathBuf, Entry>);
 
-/// What is at a path of the tree.
+/// The entry at a path of the tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// A directory with these permissions.
+    /// A directory; contains its permissions.
     Directory(u32),
-    /// A symbolic link with this target.
+    /// A symbolic link; contains its target.
     Link(PathBuf),
-    /// A copy of a file of this machine, with these permissions.
+    /// A copy of a file of this machine; contains the path of that file, and the permissions.
     Copy { of: PathBuf, mode: u32 },
-    /// A new file with this content.
+    /// A new file; contains its content.
     Generated(Vec<u8>),
 }
 
@@ -37,13 +37,14 @@ pub(super) enum Entry {
 pub(super) const DIRECTORY_MODE: u32 = 0o755;
 /// Directories whose contents are temporary and are not added.
 const TEMPORARY_DIRECTORIES: [&str; 4] = ["/dev", "/proc", "/run", "/sys"];
-/// The bits of a mode that are permissions.
+/// The bits of a file mode that are permissions.
 const PERMISSION_BITS: u32 = 0o7777;
-/// The number of symbolic links in one path above which they are considered a loop. path_resolution(7).
+/// Maximum number of symbolic links in one path; if there are more, they are considered a loop.
+/// path_resolution(7).
 const MAX_LINKS: usize = 40;
 
 impl Tree {
-    /// Inserts an entry. If it is not a directory, everything below it is removed.
+    /// Inserts an entry at `place`. Everything below `place` is removed unless the entry is a directory.
     fn insert(&mut self, place: PathBuf, entry: Entry) {
         if !matches!(entry, Entry::Directory(_)) {
             self.remove(&place);
@@ -74,14 +75,14 @@ impl Tree {
         self.insert(place.into(), Entry::Link(target.to_owned()));
     }
 
-    /// Adds a directory, and those above it that are missing.
+    /// Adds a directory, and the missing directories above it.
     pub(super) fn add_directory(&mut self, place: &str, mode: u32) {
         self.ensure_ancestor_directories(Path::new(place));
         self.insert(place.into(), Entry::Directory(mode));
     }
 
-    /// Copies this machine's file at `path` to the same path in the tree, with every symbolic link on the way and its
-    /// target. Missing and unreadable files are skipped.
+    /// Copies this machine's file at `path` to the same path in the tree, together with every symbolic link in the
+    /// path and its target. Missing and unreadable files are skipped.
     pub(super) fn add_host_file(&mut self, path: &Path) {
         let mut way: Vec<PathBuf> = component_names(path).rev().collect();
         let (mut here, mut links) = (PathBuf::from("/"), 0);
@@ -116,7 +117,7 @@ impl Tree {
         }
     }
 
-    /// Adds a symbolic link at the same path, without its target.
+    /// Adds the symbolic link of this machine at `path` to the same path in the tree, without its target.
     pub(super) fn add_host_link(&mut self, path: &Path) {
         if let Ok(target) = fs::read_link(path) {
             self.insert(shared_path(path), Entry::Link(target));
@@ -164,7 +165,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Adds a file or directory; devices, sockets and pipes are skipped.
+    /// Adds a file or directory of this machine at `place`; devices, sockets and pipes are skipped.
     fn add(&mut self, place: PathBuf, of: &Path, metadata: &Metadata) {
         let mode = metadata.permissions().mode() & PERMISSION_BITS;
         if metadata.is_dir() {
@@ -174,7 +175,7 @@ impl Tree {
         }
     }
 
-    /// Removes the entry at a path and everything below.
+    /// Removes the entry at a path, and everything below the path.
     pub(super) fn remove(&mut self, place: &Path) {
         self.clear(place);
         self.0.remove(place);
@@ -224,7 +225,7 @@ impl Tree {
     }
 }
 
-/// Returns the path in the image of a path of this machine.
+/// Returns the path in the image for a path of this machine.
 fn shared_path(path: &Path) -> PathBuf {
     Path::new(SHARED_DIRECTORY).join(path.strip_prefix("/").unwrap_or(path))
 }

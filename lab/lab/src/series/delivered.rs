@@ -3,7 +3,7 @@
 use hol_base::{Duration, Time};
 use hol_measure::Record;
 
-/// The octets of messages by flow and interval; a message counts when it is completely delivered.
+/// The octets delivered in each interval, by flow. A message counts when it has been delivered completely.
 #[derive(Debug)]
 pub(super) struct DeliveredOctets {
     interval: Duration,
@@ -11,7 +11,7 @@ pub(super) struct DeliveredOctets {
 }
 
 impl DeliveredOctets {
-    /// Creates a count without deliveries.
+    /// Creates a counter without deliveries.
     pub(super) fn new(interval: Duration, flows: usize) -> Self {
         Self { interval, flows: vec![Vec::new(); flows] }
     }
@@ -33,7 +33,7 @@ impl DeliveredOctets {
         true
     }
 
-    /// Returns, for each flow, the end of each interval with the octets delivered in it. The last interval
+    /// Returns for each flow the end of each interval, and the octets delivered in the interval. The last interval
     /// ends with the run.
     pub(super) fn finish(self, ended: Time) -> Vec<(u32, Vec<(Time, u64)>)> {
         let interval = self.interval.as_nanos();

@@ -17,13 +17,13 @@ pub(crate) use write::SeriesFile;
 /// Shortest interval of a time series. With shorter intervals there would be more rows than events.
 pub const SHORTEST_INTERVAL: Duration = Sample::SHORTEST_INTERVAL;
 
-/// The version of the layout, in the metadata; every change increments it.
+/// The version of the layout, in the file's metadata. It is increased with every change of the layout.
 const SCHEMA_VERSION: &str = "1";
 
-/// The sample of a sender, a queue or a flow.
+/// A sample of a sender, a queue or a flow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// Time since the start of the run.
+    /// Time of the sample since the start of the run.
     pub at: Time,
     /// The object that was sampled.
     pub subject: SampledObject,
@@ -34,24 +34,25 @@ pub struct Row {
 /// An object whose values are sampled during a run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SampledObject {
-    /// One end of a connection, on the path to one address of its peer.
+    /// The sender at one end of a connection, for the path to one address of its peer.
     Sender {
-        /// The index of the flow; 0 is measured.
+        /// The index of the flow; the measured flow has index 0.
         flow: u32,
-        /// The index of the connection, in the order in which this end opened or accepted connections.
+        /// The index of the connection at this end of the flow, in the order in which the end opened or accepted
+        /// connections.
         connection: u32,
-        /// The end of the flow.
+        /// The end of the flow at which the sender is: client or server.
         side: Side,
-        /// The peer's address.
+        /// The peer's address to which the path leads.
         path: Arc<str>,
     },
-    /// The queue of an interface or LAN, by name.
+    /// The queue with this name: the name of its interface or LAN.
     Queue(Arc<str>),
-    /// The goodput of a flow since the previous row.
+    /// The flow with this index; its goodput since the previous row is sampled.
     Flow(u32),
 }
 
-/// The columns of values, after those of the subject.
+/// The columns with sampled values, which follow the columns that name the sampled object.
 const VALUE_COLUMNS: [&str; 11] = [
     "cwnd_octets",
     "ssthresh_octets",

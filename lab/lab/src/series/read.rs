@@ -51,8 +51,8 @@ impl Series {
         self.interval
     }
 
-    /// Passes all rows to `take`: first the rows of senders and queues by time, then the rows of flows, one
-    /// flow after another.
+    /// Passes all rows to `take`. The rows of senders and queues come first, in order of time. The rows of flows
+    /// follow, one flow after another.
     pub fn for_each_row(&self, mut take: impl FnMut(Row)) -> Result<(), LabError> {
         for number in 0..self.file.num_row_groups() {
             let group =
@@ -63,7 +63,8 @@ impl Series {
     }
 }
 
-/// Catches panics of the Parquet library, which asserts properties of its input: a damaged file is not a bug of this program.
+/// Calls `read` and catches panics of the Parquet library, which asserts properties of its input. A damaged file is not
+/// a bug of hol.
 fn catch_panic<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
     let damaged = |_| Err(ParquetError::General("the file is damaged".to_owned()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(damaged)
@@ -123,7 +124,7 @@ fn texts(group: &dyn RowGroupReader, column: &str) -> Result<Vec<Option<Arc<str>
     })
 }
 
-/// Returns the cells of a column, which may be optional.
+/// Returns the cells of a column, some of which may be empty.
 fn cells<T: DataType, C>(
     group: &dyn RowGroupReader,
     column: &str,

@@ -15,7 +15,7 @@ use crate::error::LabError;
 use crate::parquet_rows::RowsFile;
 use crate::point::Point;
 
-/// The number of rows in a group, and the maximum number of buffered rows.
+/// The number of rows in a group of the Parquet file, and the maximum number of buffered rows.
 const ROWS_PER_GROUP: usize = 1 << 16;
 
 /// A Parquet file that is being written.
@@ -29,12 +29,13 @@ pub(crate) struct SeriesFile {
     /// The number of rows that a run may have.
     max: u64,
     delivered: DeliveredOctets,
-    /// A description of the point.
+    /// A description of the point, for error messages.
     point: String,
 }
 
 impl SeriesFile {
-    /// Creates the file at `path` for this many flows that are sampled at every multiple of `interval`.
+    /// Creates the file at `path` for the samples of `flows` flows, which are taken at every multiple of
+    /// `interval`.
     pub(crate) fn create(
         path: PathBuf,
         point: &Point,
@@ -71,13 +72,13 @@ impl SeriesFile {
         self.push(row)
     }
 
-    /// Adds a record of a flow; the records of a flow must come in order.
+    /// Adds a record of a flow. The records of one flow must be added in order.
     pub(crate) fn add_record(&mut self, flow: usize, record: &Record) -> Result<(), LabError> {
         let fits = self.delivered.add(flow, record, self.max);
         if fits { Ok(()) } else { Err(self.too_many(record.delivered_at().unwrap_or(Time::ZERO))) }
     }
 
-    /// Writes the remaining rows, and the deliveries until the run had `ended`.
+    /// Writes the remaining rows, and the deliveries until the end of the run.
     pub(crate) fn finish(mut self, ended: Time) -> Result<(), LabError> {
         let delivered = std::mem::replace(&mut self.delivered, DeliveredOctets::new(self.interval, 0));
         for (flow, intervals) in delivered.finish(ended) {
@@ -143,7 +144,7 @@ impl SeriesFile {
 
     fn too_many(&self, at: Time) -> LabError {
         let problem = format!(
-            "after {:.3} s its time series would exceed {} rows; use a longer interval than series = \"{}\"",
+            "after {:.3} s the time series of the run would exceed {} rows; use a longer interval than series = \"{}\"",
             at.as_secs_f64(),
             self.max,
             self.interval

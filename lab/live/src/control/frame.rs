@@ -10,13 +10,14 @@ use sha2::Sha256;
 
 use super::ControlError;
 
-/// The octets of a key and of a MAC. RFC 2104, RFC 6234
+/// An HMAC key, or an HMAC. Both have 32 octets. RFC 2104, RFC 6234
 pub(crate) type Key = [u8; 32];
 
-/// Maximum number of octets of a message. A ledger of some million messages fits.
+/// Maximum length of a message in octets. The records of some million messages fit.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 
-/// Returns HMAC-SHA-256 over all parts, each preceded by its length to prevent confusion.
+/// Returns HMAC-SHA-256 over all parts. The length of each part precedes it, so that octets cannot move from one
+/// part to another.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Key {
     mac(key, parts).finalize().into_bytes().into()
 }
@@ -30,7 +31,7 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     mac
 }
 
-/// The sending half of a channel.
+/// The sending half of a control channel.
 pub(crate) struct Outbox<S> {
     stream: S,
     key: Key,
@@ -38,7 +39,7 @@ pub(crate) struct Outbox<S> {
     next: u64,
 }
 
-/// The receiving half of a channel.
+/// The receiving half of a control channel.
 pub(crate) struct Inbox<S> {
     stream: S,
     key: Key,
@@ -46,14 +47,14 @@ pub(crate) struct Inbox<S> {
     next: u64,
 }
 
-/// Shows the number of the next frame without the key.
+/// Shows the number of the next frame, but not the key.
 impl<S> fmt::Debug for Outbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Outbox({})", self.next)
     }
 }
 
-/// Shows the number of the next frame without the key.
+/// Shows the number of the next frame, but not the key.
 impl<S> fmt::Debug for Inbox<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Inbox({})", self.next)
@@ -61,14 +62,14 @@ impl<S> fmt::Debug for Inbox<S> {
 }
 
 impl<S: Write> Outbox<S> {
-    /// Creates the sending half, which encodes frames with `key`.
+    /// Creates the sending half of a channel; `key` authenticates its frames.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
 
     /// Sends a message as one frame.
     pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), ControlError> {
-        let body = serde_json::to_vec(message).expect("messages are plain data");
+        let body = serde_json::to_vec(message).expect("messages can be serialised");
         if body.len() > MAX_MESSAGE {
             return Err(ControlError::TooLong(body.len(), MAX_MESSAGE));
         }
@@ -81,12 +82,12 @@ impl<S: Write> Outbox<S> {
 }
 
 impl<S: Read> Inbox<S> {
-    /// Creates the receiving half, which checks frames with `key`.
+    /// Creates the receiving half of a channel; `key` authenticates its frames.
     pub(crate) fn new(stream: S, key: Key) -> Self {
         Self { stream, key, next: 0 }
     }
 
-    /// Returns the next message, of at most `max` octets.
+    /// Waits for the next message, which may have at most `max` octets, and returns it.
     pub(crate) fn receive_short<M: DeserializeOwned>(&mut self, max: usize) -> Result<M, ControlError> {
         let body = read_frame(&mut self.stream, max)?;
         let mut hmac = [0; size_of::<Key>()];
@@ -104,7 +105,8 @@ impl<S: Read> Inbox<S> {
     }
 }
 
-/// Reads octets preceded by their length. Memory grows with the octets that arrive, not with the announced length.
+/// Reads octets that their length precedes. The memory used grows with the octets that arrive, not with the
+/// announced length.
 pub(crate) fn read_frame(stream: &mut impl Read, max: usize) -> Result<Vec<u8>, ControlError> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;

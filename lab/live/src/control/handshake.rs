@@ -14,17 +14,17 @@ use super::ControlError;
 use super::frame::{self, Inbox, Outbox, hmac};
 use crate::secret::Secret;
 
-/// Version of the messages of this channel; increased when they change.
+/// Version of the control channel's messages, which is increased with every change of a message.
 const PROTOCOL_VERSION: u32 = 6;
 
-/// Maximum number of octets of a greeting or a proof.
+/// Maximum length of a message of the handshake, in octets.
 const MAX_GREETING: usize = 1 << 10;
 
-/// Labels from which each direction derives its own key.
+/// Labels from which the keys of both directions are derived.
 const CLIENT_LABEL: &[u8] = b"client";
 const SERVER_LABEL: &[u8] = b"server";
 
-/// The first message of a side.
+/// The first message that a host sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Hello {
     hol: String,
@@ -33,7 +33,7 @@ struct Hello {
     nonce: [u8; 32],
 }
 
-/// The message with which a side states that it knows the secret; its MAC is the proof.
+/// The message that proves that its sender knows the secret, by a MAC.
 #[derive(Debug, Serialize, Deserialize)]
 enum Proof {
     IKnow,
@@ -61,14 +61,14 @@ fn send(stream: &mut impl Write, body: &[u8]) -> Result<(), ControlError> {
     Ok(stream.flush()?)
 }
 
-/// Performs the handshake on a stream that is split in two halves.
+/// Performs the handshake on a stream, whose two halves are given separately.
 pub(crate) fn authenticate<R: Read, W: Write>(
     side: Side,
     secret: &Secret,
     (mut from, mut to): (R, W),
 ) -> Result<(Inbox<R>, Outbox<W>), ControlError> {
     let own = Hello::new()?;
-    let said = serde_json::to_vec(&own).expect("a greeting is plain data");
+    let said = serde_json::to_vec(&own).expect("a greeting can be serialised");
     let heard = if side == Side::Client {
         send(&mut to, &said)?;
         frame::read_frame(&mut from, MAX_GREETING)?

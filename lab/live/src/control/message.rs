@@ -11,98 +11,99 @@ use serde::{Deserialize, Serialize};
 
 use crate::placement::Placement;
 
-/// Maximum number of samples reported of a run: one more than allowed, so that the run is rejected as in every world.
+/// Maximum number of samples that a host reports on a run. It is one more than a run may have, so that a run with too
+/// many samples is rejected, as in every world.
 pub(crate) const MAX_SAMPLES: usize = Sample::MAX_PER_RUN as usize + 1;
 
 /// A message from the host with the experiment to another host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// Keepalive.
+    /// Keeps the connection alive.
     Alive,
-    /// Requests the host's time.
+    /// Requests the time on the host's clock.
     Ping,
     /// Asks whether the host can run this scenario.
     Check(Box<Scenario>),
-    /// Assigns ends of flows to the host. Its servers listen from then on.
+    /// Assigns ends of flows to the host, whose servers then begin to listen.
     Plan(Box<RunDescription>),
-    /// Starts the clients. `ports` contains those of the servers on other hosts, by flow.
+    /// Starts the clients. `ports` contains the ports of the servers on other hosts, by flow.
     Start { ports: Vec<u16> },
-    /// Report of the server of a flow whose client runs on the host.
+    /// Report of the server of a flow whose client runs on the receiving host.
     #[serde(rename = "News")]
     ServerReport(usize, PeerReport),
-    /// Ends the host's clients.
+    /// Requests that the host ends its clients.
     EndClients,
     /// Reports that all clients have ended, and requests the results.
     #[serde(rename = "Over")]
     End,
-    /// To a router: asks whether it lies between these two hosts.
+    /// Asks a router whether it lies between these two hosts.
     Between { client: IpAddr, server: IpAddr },
-    /// To a router: shapes the path between these hosts.
+    /// Requests that a router emulates the path between these hosts.
     Shape { network: Box<NetworkSpec>, seed: u64 },
-    /// To a router: requests that it restores the path and sends its counters.
+    /// Requests that a router restores the path and sends its counters.
     #[serde(rename = "PutBack")]
     Restore,
 }
 
-/// A run, as described to one of its hosts.
+/// The description of a run that its hosts receive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RunDescription {
     pub(crate) scenario: Scenario,
     pub(crate) seed: u64,
     /// Sampling interval of senders; `None` if they are not sampled.
     pub(crate) interval: Option<Duration>,
-    /// Placement of all ends; `own` is the receiving host.
+    /// The host on which each end runs; its field `own` is the receiving host.
     pub(crate) placement: Placement,
     /// A unique number of the run.
     pub(crate) run: [u8; 32],
 }
 
-/// A message of the serving host.
+/// A message from another host to the host with the experiment.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// Keepalive.
+    /// Keeps the connection alive.
     Alive,
-    /// Identifies the host; the first message.
+    /// Describes the host; this is the first message of a connection.
     Host(HostDescription),
-    /// The host serves another client, at that address; the only message of the connection.
+    /// The host is serving another client, at this address. No other message follows.
     Busy(String),
-    /// When the query arrived and when this reply was sent, on the host's monotonic clock.
+    /// The times at which a query arrived and at which this reply was sent, on the host's monotonic clock.
     Pong { received: u64, sent: u64 },
-    /// The host can run the scenario; contains its relevant settings.
+    /// The host can run the scenario; contains the host's sysctls that affect the measurement.
     #[serde(rename = "Fit")]
     Supported(BTreeMap<String, String>),
-    /// The host cannot run the scenario, for this reason.
+    /// The host cannot run the scenario; contains the reason.
     Refused(String),
-    /// The ports of the servers, by flow.
+    /// The servers listen; contains their ports, by flow.
     Ready { ports: Vec<u16> },
     /// The host has ended its clients.
     ClientsEnded,
-    /// Report of the server of a flow that runs on this host.
+    /// A report by a flow's server, which runs on this host.
     #[serde(rename = "News")]
     ServerReport(usize, PeerReport),
-    /// Some of the samples of the host's senders, by flow; all samples are sent before the results.
+    /// Some of the samples of the host's senders, by flow. All samples are sent before the results.
     #[serde(rename = "Seen")]
     Samples(Vec<(usize, CompactSenderSample)>),
-    /// The results of the ends on the host.
+    /// The results of the flows' ends on the host.
     #[serde(rename = "Noted")]
     Results(Vec<(usize, EndResult)>),
-    /// The host failed, for this reason.
+    /// The host failed; contains the reason.
     Failed(String),
     /// The router lies between the hosts; contains its interfaces to the client and to the server.
     #[serde(rename = "Way")]
     Interfaces([String; 2]),
-    /// The path is shaped.
+    /// The router now emulates the path.
     Shaped,
-    /// The path is restored; contains the counters of the packets to the server and to the client.
+    /// The path is restored; contains the counters of packets to the server and of packets to the client.
     LinkCounters([LinkCounters; 2]),
 }
 
 /// The counters of a link's queueing disciplines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LinkCounters {
-    /// Packets forwarded.
+    /// Number of packets forwarded.
     pub(crate) carried: u64,
-    /// Packets lost at random or dropped by a full queue.
+    /// Number of packets lost at random or dropped by a full queue.
     pub(crate) dropped: u64,
 }
 

@@ -12,7 +12,7 @@ pub(crate) use message::{HostDescription, LinkCounters, MAX_SAMPLES, Reply, Requ
 
 use std::io;
 
-/// Why the control channel cannot continue.
+/// Why a control channel between two hosts failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// A system call failed.
@@ -21,32 +21,32 @@ pub enum ControlError {
     /// No message arrived before the timeout.
     #[error("the other host sent no message for 10 s; check the host and the path to it")]
     Timeout,
-    /// The other side closed the channel, perhaps within a message.
+    /// The other host closed the channel, perhaps in the middle of a message.
     #[error("the other host closed the control channel")]
     Closed,
-    /// A message exceeds the maximum length.
+    /// A message is too long; contains its length and the maximum length.
     #[error("a control message has {0} octets, but the maximum is {1}; lower `messages`")]
     TooLong(usize, usize),
-    /// The HMAC is wrong, or the message is out of sequence.
+    /// The HMAC of a message is wrong, or the message is out of sequence.
     #[error("a control message is forged or repeated; run the command again")]
     Forged,
     /// A message cannot be parsed.
     #[error("cannot parse a control message: {0}")]
     Malformed(String),
-    /// The other side's program has another version.
+    /// The other host runs another version of the program.
     #[error("the other host has hol {theirs}, but this one {ours}; install the same version on both")]
     Version {
-        /// The version of the other side's program.
+        /// The version of the other host's program.
         theirs: String,
-        /// The version of this program.
+        /// The version of the program on this host.
         ours: String,
     },
-    /// The secrets differ.
+    /// The secrets of the two hosts differ.
     #[error(
         "the secrets of the two hosts differ; give both the same secret with --secret-file or HOL_LIVE_SECRET"
     )]
     Secret,
-    /// The system provides no random numbers.
+    /// The operating system provides no random numbers.
     #[error("cannot get random numbers from the operating system: {0}")]
     Randomness(String),
 }

@@ -9,12 +9,12 @@ use std::process::{Child, Command, Stdio};
 
 use super::shape;
 
-/// The process that guards the path; dropping this value ends the process.
+/// The process that restores the path if the router's process ends. Dropping this value ends the guardian process.
 #[derive(Debug)]
 pub(super) struct Guardian(Child);
 
 impl Guardian {
-    /// Starts the process in its own process group, so that Ctrl-C reaches only the router's process.
+    /// Starts the guardian process in its own process group, so that Ctrl-C reaches only the router's process.
     pub(super) fn start(mut program: Command) -> io::Result<Self> {
         program.stdin(Stdio::piped()).stdout(Stdio::null()).process_group(0).spawn().map(Self)
     }
@@ -27,7 +27,7 @@ impl Drop for Guardian {
     }
 }
 
-/// Waits for the end of the router's process, and restores the path.
+/// Runs as the guardian: waits for the end of the router's process, and restores the path.
 pub fn guard() -> io::Result<()> {
     io::copy(&mut io::stdin(), &mut io::sink())?;
     shape::restore()

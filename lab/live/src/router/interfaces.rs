@@ -14,9 +14,10 @@ pub(super) struct Interface {
     pub(super) name: String,
 }
 
-/// Returns the interfaces towards the two hosts, and checks that this router lies between the hosts.
+/// Returns the interfaces towards client and server, and checks that this router lies between them.
 pub(super) fn interfaces_between(client: IpAddr, server: IpAddr) -> Result<[Interface; 2], String> {
-    let socket = Socket::routing().map_err(|problem| format!("cannot read its routing table: {problem}"))?;
+    let socket = Socket::routing()
+        .map_err(|problem| format!("cannot read the routing table of the router: {problem}"))?;
     let both = [interface_towards(&socket, client)?, interface_towards(&socket, server)?];
     check_different(&both, client, server)?;
     check_forwarding(client)?;
@@ -71,9 +72,9 @@ fn interface_towards(socket: &Socket, address: IpAddr) -> Result<Interface, Stri
     }
 }
 
-/// A route of the kernel's table.
+/// A route in the kernel's routing table.
 struct Route {
-    /// Whether the route leads to another host.
+    /// Whether the route leads to its destination through a further router.
     is_onward: bool,
     interface: u32,
 }

@@ -35,7 +35,8 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts the router, or returns what is missing, with the remedy. `guardian` is a program that calls [`guard`].
+    /// Starts the router. If something is missing on this host, returns what it is, and the remedy. `guardian` is a
+    /// program that calls [`guard`].
     pub fn begin(guardian: Command) -> Result<Self, String> {
         let alone = ensure_single_router()?;
         shape::check_support()?;
@@ -49,8 +50,9 @@ impl Router {
     }
 }
 
-/// Ensures that only one router runs, since two would undo each other's changes. An abstract socket name belongs to a network namespace and
-/// is released with its process. unix(7)
+/// Ensures that only one router runs on this host, because two would undo each other's changes. To this end, it opens a
+/// socket with an abstract name. Such a name belongs to a network namespace, and is released when the process ends.
+/// unix(7)
 fn ensure_single_router() -> Result<UnixListener, String> {
     let name = SocketAddr::from_abstract_name("headofline live route").map_err(|e| e.to_string())?;
     UnixListener::bind_addr(&name).map_err(|problem| match problem.kind() {
@@ -61,10 +63,10 @@ fn ensure_single_router() -> Result<UnixListener, String> {
     })
 }
 
-/// A router in use by a client.
+/// A router that a client is using.
 #[derive(Debug, Default)]
 pub(crate) struct RouterService {
-    /// The interfaces to the client and to the server.
+    /// The interfaces to the client and to the server; `None` before the client has named these hosts.
     interfaces: Option<[Interface; 2]>,
     is_shaped: bool,
 }
@@ -86,8 +88,8 @@ impl ClientService for RouterService {
 }
 
 impl RouterService {
-    /// Returns the names of the interfaces towards two hosts, after checking that this host lies between them and that the interfaces may
-    /// have emulators.
+    /// Returns the names of the interfaces towards client and server, after checking that this host lies between them,
+    /// and that hol may emulate the path on these interfaces.
     fn between(&mut self, client: IpAddr, server: IpAddr) -> Result<[String; 2], String> {
         let interfaces = interfaces_between(client, server)?;
         interfaces.iter().try_for_each(shape::check_unused)?;
@@ -120,7 +122,7 @@ impl RouterService {
 }
 
 impl Drop for RouterService {
-    /// Restores the path: the client may have disconnected in the middle of a run.
+    /// Restores the path, because the client may have disconnected in the middle of a run.
     fn drop(&mut self) {
         if self.is_shaped {
             // If this fails, the guardian tries too, and so does the next start.

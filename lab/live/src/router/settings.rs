@@ -3,15 +3,15 @@
 use hol_network::{LossSpec, NetworkSpec, Settings, Topology};
 use hol_traffic::{DropFilter, ShapedLink, Stage, Unsupported};
 
-/// Keys of networks that a router cannot emulate: it emulates one constant path.
+/// Keys of `[network]` that a router cannot emulate, because it emulates a single path that does not change.
 const UNSUPPORTED_KEYS: [&str; 8] = ["events", "trace", "handover", "paths", "nodes", "links", "lans", "ip"];
 
 const ONE_CONSTANT_PATH: &str = "a router emulates a single path, whose settings do not change during a run";
 
-/// Returns the link from the client to the server and the link back. An error names the first unsupported
-/// key.
+/// Returns the settings of both directions of the path: from the client to the server, and back. An error names
+/// the first unsupported key.
 pub(crate) fn shaped_links(spec: &NetworkSpec) -> Result<[ShapedLink; 2], Unsupported> {
-    let value = |spec| serde_json::to_value(spec).expect("a network is plain data");
+    let value = |spec| serde_json::to_value(spec).expect("a network can be serialised");
     let (asked, usual) = (value(spec), value(&NetworkSpec::default()));
     if let Some(key) = UNSUPPORTED_KEYS.into_iter().find(|key| asked.get(key) != usual.get(key)) {
         return refuse(key, ONE_CONSTANT_PATH);

@@ -10,10 +10,11 @@ use hol_traffic::{Discipline, ShapedLink, Stage, emulator};
 use super::interfaces::Interface;
 use crate::control::LinkCounters;
 
-/// The first of sixteen handles that identify this program's disciplines. A user's `tc` chooses others by default.
+/// The first of sixteen handles that identify hol's disciplines. By default, `tc` gives a user's disciplines other
+/// handles.
 const FIRST_HANDLE: u32 = 0x7640;
 
-/// Returns the handle of the emulator at `place` of a link.
+/// Returns the handle of the emulator with index `place` in the chain of a link's emulators.
 const fn handle(place: usize) -> u32 {
     (FIRST_HANDLE + place as u32) << 16
 }
@@ -25,7 +26,7 @@ fn is_ours(discipline: &Discipline) -> bool {
 
 /// Checks that emulators can be set up on this host; otherwise returns the reason and the remedy.
 pub(crate) fn check_support() -> Result<(), String> {
-    /// The loopback interface, which is first in every network namespace.
+    /// Index of the loopback interface, which is the first interface in every network namespace.
     const LOOPBACK: u32 = 1;
     // netem itself rejects a message without settings, after the kernel has found netem and checked permissions; nothing has changed then.
     let tried = Socket::routing()
@@ -48,23 +49,24 @@ pub(crate) fn check_support() -> Result<(), String> {
 
 /// Returns an error for an interface whose root discipline was set by a user.
 pub(super) fn check_unused(interface: &Interface) -> Result<(), String> {
-    let all = list_disciplines().map_err(|problem| format!("cannot list its queues: {problem}"))?;
+    let all =
+        list_disciplines().map_err(|problem| format!("cannot list the queues of the router: {problem}"))?;
     let taken = all.iter().find(|one| one.interface == interface.index && is_set_by_user(one));
     taken.map_or(Ok(()), |one| {
         let (Interface { name, .. }, Discipline { kind, handle, .. }) = (interface, one);
         Err(format!(
-            "its interface {name} has a queueing discipline that hol did not set ({kind} {:x}:) and does not replace; to remove it, run `tc qdisc del dev {name} root` there",
+            "the router's interface {name} has a queueing discipline that hol did not set ({kind} {:x}:) and does not replace; to remove it, run `tc qdisc del dev {name} root` there",
             handle >> 16
         ))
     })
 }
 
-/// Returns whether a user set the discipline: those that the kernel sets have no handle.
+/// Returns whether a user has set the discipline. The disciplines that the kernel sets by itself have no handle.
 fn is_set_by_user(discipline: &Discipline) -> bool {
     discipline.is_root() && discipline.handle != 0 && !is_ours(discipline)
 }
 
-/// Sets up the emulators of a link for packets that leave an interface.
+/// Sets up the emulators of a link, for packets that leave through `interface`.
 pub(super) fn set_up(interface: &Interface, line: &ShapedLink, seed: Seed) -> Result<(), String> {
     let told = Socket::routing().and_then(|socket| {
         messages(interface.index, line, seed).try_for_each(|message| socket.execute(message))
@@ -72,7 +74,7 @@ pub(super) fn set_up(interface: &Interface, line: &ShapedLink, seed: Seed) -> Re
     told.map_err(|problem| format!("cannot set up the emulators (netem) of {}: {problem}", interface.name))
 }
 
-/// Returns the messages that set up the emulators, each as the child of the one before.
+/// Returns the messages that set up the emulators. Each emulator is a child of the one before.
 fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item = Message> {
     let stages = line.stages(&line.settings).into_iter();
     let emulators =
@@ -84,8 +86,8 @@ fn messages(interface: u32, line: &ShapedLink, seed: Seed) -> impl Iterator<Item
     })
 }
 
-/// Returns the counters of the packets that passed two interfaces since setup. The counters of the outermost emulator
-/// of an interface include the losses in the emulators inside it.
+/// Returns the counters of the packets that have passed each of two interfaces since the emulators were set up. The
+/// counters of an interface's outermost emulator include the losses in the emulators inside it.
 pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters; 2]> {
     let all = list_disciplines()?;
     let of = |interface: &Interface| {
@@ -95,7 +97,7 @@ pub(super) fn counters(interfaces: [&Interface; 2]) -> io::Result<[LinkCounters;
     Ok(interfaces.map(of))
 }
 
-/// Restores the kernel's disciplines on all interfaces with this program's emulators.
+/// Restores the kernel's own disciplines on all interfaces that have emulators of hol.
 pub(super) fn restore() -> io::Result<()> {
     let socket = Socket::routing()?;
     let all = list_disciplines()?;

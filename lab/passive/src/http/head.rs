@@ -11,7 +11,7 @@ pub(super) struct Head {
     chunked: Option<bool>,
 }
 
-/// The combined Content-Length fields. Section 6.3, items 5 and 6.
+/// The value of the Content-Length fields together (RFC 9112 section 6.3, items 5 and 6).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Length {
     #[default]
@@ -20,7 +20,7 @@ enum Length {
     Invalid,
 }
 
-/// How the end of a message is determined. Section 6.3.
+/// How the end of a message is determined (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyLength {
     /// The message ends after this many octets.
@@ -29,9 +29,9 @@ pub(super) enum BodyLength {
     Chunked,
     /// The message ends with its connection.
     UntilClose,
-    /// The message ends here, and so does HTTP.
+    /// The message ends here, and the connection is a tunnel from there on, without HTTP.
     Tunnel,
-    /// The end is unknown: no messages follow.
+    /// The end of the message is unknown, so no messages are read after it.
     Opaque,
 }
 
@@ -41,7 +41,7 @@ impl Head {
         Self { start, length: Length::None, chunked: None }
     }
 
-    /// Parses a field line, section 5; `None` if invalid.
+    /// Parses a field line (RFC 9112 section 5); returns `None` if it is invalid.
     pub fn add(&mut self, line: &[u8]) -> Option<()> {
         // Section 5.2: a folded line continues a value, which is irrelevant here.
         if line.starts_with(b" ") || line.starts_with(b"\t") {
@@ -58,7 +58,7 @@ impl Head {
         Some(())
     }
 
-    /// Returns method and framing of a request, section 3; `None` if not HTTP/1.
+    /// Returns the method and the framing of a request (RFC 9112 section 3); `None` if it is not HTTP/1.
     pub fn request(&self) -> Option<(Method, BodyLength)> {
         let [method, target, version] = self.words()?;
         let is_request = !method.is_empty() && !target.is_empty() && is_version(version);
@@ -70,7 +70,7 @@ impl Head {
         is_request.then(|| (method, self.request_framing()))
     }
 
-    /// Returns the status of a response, section 4; `None` if not HTTP/1.
+    /// Returns the status of a response (RFC 9112 section 4); `None` if it is not HTTP/1.
     pub fn status(&self) -> Option<u16> {
         let (version, rest) = self.start.split_at_checked(8)?;
         let code = rest.strip_prefix(b" ")?.get(..3)?;
@@ -79,7 +79,7 @@ impl Head {
         (is_version(version) && ends && (100..1000).contains(&status)).then_some(status)
     }
 
-    /// Returns the framing of a request, section 6.3: without a length it has no body.
+    /// Returns the framing of a request, which has no body unless it gives a length (RFC 9112 section 6.3).
     fn request_framing(&self) -> BodyLength {
         match (self.chunked, self.length) {
             (Some(true), _) => BodyLength::Chunked,
@@ -89,8 +89,8 @@ impl Head {
         }
     }
 
-    /// Returns the framing of the response to a request, section 6.3: without a length the response ends
-    /// with its connection.
+    /// Returns the framing of the response to a request (RFC 9112 section 6.3); without a length the response ends with
+    /// its connection.
     pub fn response(&self, method: Method, status: u16) -> BodyLength {
         match (method, status, self.chunked, self.length) {
             (_, SWITCHING_PROTOCOLS, ..) | (Method::Connect, 200..300, ..) => BodyLength::Tunnel,
@@ -110,7 +110,7 @@ impl Head {
 }
 
 impl Length {
-    /// Combines the length with another value. Section 6.3, item 5: equal values count as one.
+    /// Combines the length with another value. Equal values count as one (RFC 9112 section 6.3, item 5).
     fn and(self, value: &[u8]) -> Self {
         value.split(|octet| *octet == b',').fold(self, |length, part| {
             match (length, parse_number(part.trim_ascii(), 10)) {
@@ -128,7 +128,7 @@ pub(super) fn parse_number(digits: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(text, radix).ok()
 }
 
-/// Returns whether a word is a version of HTTP/1, section 2.3; every minor version is treated like 1.1.
+/// Returns whether a word is a version of HTTP/1 (RFC 9112 section 2.3); every minor version is treated like 1.1.
 fn is_version(word: &[u8]) -> bool {
     matches!(word, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', minor] if minor.is_ascii_digit())
 }

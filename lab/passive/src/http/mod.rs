@@ -14,7 +14,8 @@ pub(crate) struct HttpExchanges {
     requests: Reader,
     responses: Reader,
     transactions: Vec<Transaction>,
-    /// Requests for which no head of a response has been read; responses are in the order of the requests. Section 9.3.2.
+    /// Requests for which no head of a response has been read; responses are in the order of the requests. RFC 9112
+    /// section 9.3.2.
     unanswered: VecDeque<UnansweredRequest>,
     /// The transaction whose response is in progress.
     answered: Option<usize>,
@@ -49,12 +50,12 @@ enum Method {
 }
 
 impl HttpExchanges {
-    /// Reads octets of a direction: 0 carries the requests, 1 the responses.
+    /// Reads octets of a direction: direction 0 carries the requests, direction 1 the responses.
     pub fn read(&mut self, direction: usize, octets: &[u8]) {
         if direction == 0 { self.read_requests(octets) } else { self.read_responses(octets) }
     }
 
-    /// Ends a direction, and a response that ends with its connection. Section 6.3, item 8.
+    /// Ends a direction, and a response that ends with its connection. RFC 9112 section 6.3, item 8.
     pub fn close(&mut self, direction: usize) {
         if direction == 1
             && let Some(end) = self.responses.close()
@@ -126,7 +127,7 @@ impl HttpExchanges {
     }
 }
 
-/// The status after which another protocol follows. RFC 9110 section 15.2.2.
+/// The status code after which the connection uses another protocol. RFC 9110 section 15.2.2.
 const SWITCHING_PROTOCOLS: u16 = 101;
 
 #[cfg(test)]

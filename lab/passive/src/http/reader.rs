@@ -17,33 +17,33 @@ pub(super) struct Reader {
 /// The expected element.
 #[derive(Debug, Default)]
 enum State {
-    /// A start line.
+    /// The next element is a start line.
     #[default]
     Start,
-    /// A field, or the empty line after the last one.
+    /// The next element is a field line, or the empty line after the last field.
     Fields { begin: u64, head: Head },
-    /// The body: the number of octets that are missing.
+    /// The body of the message; the number of its octets that have not been read yet.
     Body(u64),
-    /// The size of a chunk.
+    /// The next element is the size of a chunk.
     ChunkSize,
-    /// A chunk: the number of octets that are missing.
+    /// The data of a chunk; the number of its octets that have not been read yet.
     Chunk(u64),
-    /// The line end after a chunk.
+    /// The next element is the line end after a chunk.
     ChunkEnd,
-    /// A field after the last chunk, or an empty line.
+    /// The next element is a field line after the last chunk, or the empty line at the end of the message.
     Trailer,
-    /// The rest of the stream.
+    /// The body of a message that ends with its connection.
     UntilClose,
-    /// The end of the last message.
+    /// The last message has ended; the rest of the stream is skipped.
     Last,
-    /// Not HTTP.
+    /// The stream is not HTTP.
     Opaque,
 }
 
 /// What the reader has found.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A head; [`Reader::set_body_length`] sets how the message continues.
+    /// A head has been read; [`Reader::set_body_length`] sets how the message continues.
     Head { begin: u64, head: Head },
     /// The message ends before this position.
     End(u64),
@@ -112,7 +112,8 @@ impl Reader {
         (!is_dry).then_some(())
     }
 
-    /// Returns the next line without its end, CR LF or LF alone (section 2.2); `None` until it is complete.
+    /// Returns the next line without its end, which is CR LF or LF alone (RFC 9112 section 2.2); `None` until the line
+    /// is complete.
     fn take_line(&mut self, octets: &mut &[u8]) -> Option<Vec<u8>> {
         let end = octets.iter().position(|octet| *octet == b'\n').map(|at| at + 1);
         let taken = end.unwrap_or(octets.len());
@@ -155,7 +156,8 @@ impl Reader {
         None
     }
 
-    /// Parses the size of a chunk, section 7.1: hexadecimal, with extensions after a semicolon; size 0 is the last chunk.
+    /// Parses the size of a chunk: hexadecimal, with extensions after a semicolon (RFC 9112 section 7.1). The last
+    /// chunk has the size 0.
     fn chunk(&mut self, line: &[u8]) -> State {
         self.lines = 0;
         let size = line.split(|octet| *octet == b';').next().unwrap_or_default();

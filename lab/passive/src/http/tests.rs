@@ -22,7 +22,7 @@ fn response_ends(method: &str, response: &str) -> Option<u64> {
     found(&exchange)[0].1
 }
 
-/// RFC 9112 section 6.3, item by item.
+/// Tests each item of RFC 9112 section 6.3.
 #[test]
 fn the_length_of_a_response_follows_from_request_status_and_fields() {
     let end = |method: &str, head: &str, body: &str| {
@@ -46,7 +46,7 @@ fn the_length_of_a_response_follows_from_request_status_and_fields() {
     assert_eq!(end("GET", "200", "abc"), None);
 }
 
-/// Section 6.3, item 8.
+/// RFC 9112 section 6.3, item 8.
 #[test]
 fn a_response_without_a_length_ends_with_its_direction() {
     let mut exchange = read(b"GET / HTTP/1.1\r\n\r\n", b"HTTP/1.0 200 OK\r\n\r\nabc");
@@ -59,7 +59,7 @@ fn a_response_without_a_length_ends_with_its_direction() {
     assert_eq!(found(&cut), [(Some(18), None)]);
 }
 
-/// Section 7.1: extensions, trailers, and the last chunk.
+/// RFC 9112 section 7.1: extensions, trailers, and the last chunk.
 #[test]
 fn chunked_body_ends_with_the_empty_chunk_and_trailers() {
     let response =
@@ -70,7 +70,8 @@ fn chunked_body_ends_with_the_empty_chunk_and_trailers() {
     assert_eq!(response_ends("GET", &response.replace("89\r\n", "890\r\n")), None);
 }
 
-/// Section 9.3.2: responses are in the order of the requests. RFC 9110 section 15.2: interim responses do not answer a request.
+/// RFC 9112 section 9.3.2: responses are in the order of the requests. RFC 9110 section 15.2: interim responses do not
+/// answer a request.
 #[test]
 fn pipelined_requests_are_answered_in_their_order() {
     let (first, second) =
@@ -98,7 +99,7 @@ fn upgrade_is_answered_and_ends_http() {
     assert_eq!(found(&exchange), [(Some(ask.len() as u64), Some(36))]);
 }
 
-/// Section 2.2: a line may end with LF alone; sections 3 and 4: the syntax of start lines.
+/// RFC 9112 section 2.2: a line may end with LF alone; sections 3 and 4: the syntax of start lines.
 #[test]
 fn start_lines_are_parsed_strictly_and_line_ends_leniently() {
     assert_eq!(found(&read(b"GET / HTTP/1.1\nHost: a\n\n", b"")), [(Some(24), None)]);
@@ -113,7 +114,7 @@ fn start_lines_are_parsed_strictly_and_line_ends_leniently() {
     assert_eq!(found(&read(b"GET / HTTP/1.1\r\nno field\r\n\r\n", b"")), []);
 }
 
-/// A response without a request answers nothing.
+/// A response that no request precedes is skipped.
 #[test]
 fn unsolicited_response_is_skipped() {
     let mut exchange = HttpExchanges::default();
@@ -122,7 +123,7 @@ fn unsolicited_response_is_skipped() {
     assert_eq!(found(&exchange), [(Some(18), None)]);
 }
 
-/// Section 3: servers limit the length of a head, and so does this reader, to bound its memory.
+/// Servers limit the length of a head (RFC 9112 section 3); this reader does so, too, to bound its memory.
 #[test]
 fn endless_head_is_no_http() {
     let mut exchange = HttpExchanges::default();

@@ -1,14 +1,16 @@
 //! The clock of a capture, which may be set back while it captures.
 
-/// A packet is behind if its time, in ns, is before that of an earlier one by more than this. Packets that different processors captured may
-/// be by less.
+/// A packet is behind if its time is before that of an earlier packet by more than this number of ns. Smaller
+/// differences also occur if different processors capture the packets.
 const MIN_STEP: u64 = 1_000_000;
-/// The number of successive packets behind that show a step of the clock; fewer were only written late.
+/// The number of successive packets that have to be behind to show that the clock was set back; fewer were only written
+/// late.
 const PACKETS_AFTER_STEP: u32 = 3;
-/// The time in ns that passes for measurements before and after a packet behind, whose time is uncertain, so that no time to or from it is a
-/// sample.
+/// The jump, in ns, of the time for measurements before and after a packet that is behind. The time of this packet is
+/// uncertain, so no delay to or from it may count as a sample.
 const GAP: u64 = 300_000_000_000;
-/// The longest time in ns between a packet and a reply that is a sample: twice the maximum segment lifetime of RFC 9293 section 3.4.2.
+/// The longest delay in ns between a packet and its reply that counts as a sample: twice the maximum segment lifetime
+/// of RFC 9293 section 3.4.2.
 const MAX_DELAY: u64 = 240_000_000_000;
 
 /// Returns the time from a packet to its reply in ns. `None` if it is not a valid sample: negative, longer
@@ -21,17 +23,17 @@ pub(crate) fn measured_delay(packet: u64, reply: u64) -> Option<u64> {
 /// Converts the times of captured packets to times that never decrease.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureClock {
-    /// The latest time so far, without steps.
+    /// The latest time so far in ns, as if the clock had never been set back.
     now: u64,
-    /// The sum of all steps back, in ns.
+    /// The sum, in ns, of all steps by which the clock was set back.
     stepped: u64,
-    /// Number of steps back.
+    /// The number of times that the clock was set back.
     pub steps: u64,
-    /// The number of successive packets behind.
+    /// The number of most recent successive packets that are more than `MIN_STEP` behind an earlier one.
     behind: u32,
-    /// How much the first of these packets is behind, in ns.
+    /// How far the first of the packets that `behind` counts is behind, in ns.
     lag: u64,
-    /// The number of gaps in the time for measurements.
+    /// The number of jumps of the time for measurements.
     gaps: u64,
 }
 

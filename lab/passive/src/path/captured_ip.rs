@@ -63,7 +63,7 @@ impl IpHeader {
 const MAX_OCTETS: u32 = 8 * 65_535;
 
 impl CapturedIp<'_> {
-    /// Returns the octets of the packet on the wire, of which a file may claim any number.
+    /// Returns the number of octets that the packet had on the wire; a manipulated file may claim any number.
     fn length(self) -> u32 {
         (self.octets.len() as u32).saturating_add(self.cut).min(MAX_OCTETS)
     }

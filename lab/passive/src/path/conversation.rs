@@ -39,7 +39,7 @@ pub(crate) struct Conversation {
     pub spin_bits: SpinBits,
 }
 
-/// The time in ns within which datagrams of a handshake are one flight.
+/// The time in ns within which datagrams of a handshake belong to one flight.
 const FLIGHT_TIME: u64 = 5_000_000;
 /// The shortest segments into which a packet is split: the default of RFC 9293 section 3.7.1. A smaller MSS of an invalid capture would
 /// make thousands of each packet.
@@ -124,8 +124,8 @@ impl Conversation {
         }
     }
 
-    /// Handles a datagram of QUIC: its spin bit or, in the handshake, the first of the opener, the first reply, and the opener's next one.
-    /// RFC 9000 sections 7 and 17.4.
+    /// Handles a datagram of QUIC: its spin bit or, in the handshake, the first datagram of the opener, the first
+    /// reply, and the opener's next datagram. RFC 9000 sections 7 and 17.4.
     pub fn handle_quic(&mut self, at: u64, side: usize, header: Option<QuicHeader>) {
         self.is_quic = true;
         if let Some(QuicHeader::Short(bit)) = header {
@@ -196,7 +196,7 @@ impl Conversation {
         [self.handshake_reply_time(side, path), ack_delay, echo_time, spin].into_iter().flatten().min()
     }
 
-    /// Returns the shortest round trip over the path with the longest one.
+    /// Returns the longest of the paths' shortest round-trip times, in ns.
     pub fn longest_round_trip(&self) -> Option<u64> {
         let round_trip = |path: usize| {
             Some(self.shortest_reply_time(0, path)?.saturating_add(self.shortest_reply_time(1, path)?))

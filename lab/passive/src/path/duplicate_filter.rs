@@ -10,7 +10,7 @@ const IDENTIFIED_TIME: u64 = 1_000_000_000;
 /// The time in ns for which a packet without identification is remembered. A retransmission takes at least a round trip: RFC 9293 section
 /// 3.8.1.
 const UNIDENTIFIED_TIME: u64 = 1_000_000;
-/// Octets of TCP's header, and of SCTP's with the TSN of a chunk.
+/// Length of a TCP header in octets, and of an SCTP header with a DATA chunk's header up to its TSN.
 const NUMBERED_OCTETS: usize = 20;
 /// Maximum number of remembered packets.
 const MAX_PACKETS: usize = 1 << 16;

@@ -13,7 +13,8 @@ use super::captured_ip::{CapturedIp, Fragment, IpHeader};
 const REASSEMBLY_TIME: u64 = 60_000_000_000;
 /// Maximum number of packets whose fragments are not complete.
 const MAX_PACKETS: usize = 1024;
-/// Maximum number of their fragments, of which each needs memory beyond its octets: 45 fragments of 1500 octets are the longest packet.
+/// Maximum number of stored fragments, because each needs memory beyond its octets. The longest packet has 45 fragments
+/// of 1500 octets.
 const MAX_PIECES: usize = 1 << 16;
 /// Maximum length of a packet. RFC 791 section 3.1.
 const MAX_OCTETS: u32 = 65_535;
@@ -22,9 +23,9 @@ const MAX_OCTETS: u32 = 65_535;
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
     partial: BTreeMap<Key, PartialPacket>,
-    /// The same packets, by the time of the first fragment.
+    /// The keys of the incomplete packets, by the time of the first fragment.
     by_age: BTreeSet<(u64, Key)>,
-    /// Number of their fragments.
+    /// Number of stored fragments of incomplete packets.
     pieces: usize,
     /// Number of fragments that were invalid, or whose packet was given up.
     given_up: u64,
@@ -40,11 +41,11 @@ struct PartialPacket {
     since: u64,
     /// The fragments by position; they do not overlap.
     pieces: BTreeMap<u32, Piece>,
-    /// The IP header of the first part.
+    /// The IP header in the packet's first fragment; `None` until it has been captured.
     header: Option<Vec<u8>>,
-    /// Octets of all pieces.
+    /// Octets of all captured fragments, without their headers.
     octets: u32,
-    /// Octets of the payload; known from the last part.
+    /// Octets of the packet's payload; `None` until the last fragment has been captured.
     length: Option<u32>,
 }
 
@@ -61,7 +62,7 @@ struct Piece {
 pub(crate) struct WholePacket<'p> {
     octets: Cow<'p, [u8]>,
     cut: u32,
-    /// The number of its fragments; 0 for a packet that was captured whole.
+    /// The number of fragments of which the packet was reassembled; 0 for a packet that was captured whole.
     pub fragments: u64,
 }
 
@@ -70,8 +71,8 @@ impl WholePacket<'_> {
         CapturedIp { octets: &self.octets, cut: self.cut }
     }
 
-    /// Returns the packet in a tunnel whose packets are fragmented. Tunnels of packets that were captured whole are removed with the link
-    /// layer.
+    /// Returns the packet inside this packet if it was reassembled and belongs to a tunnel. If a tunnel's packet was
+    /// captured whole, its tunnel header was already removed with the link layer.
     pub fn tunnelled_packet(&self) -> Option<CapturedIp<'_>> {
         const RAW_IP: LinkType = LinkType(101);
         let inner = RAW_IP.ip_packet(&self.octets).ok().flatten().filter(|_| self.fragments > 0)?;
@@ -156,7 +157,7 @@ impl Piece {
         Self { length, captured: packet.octets.get(header.octets..end).unwrap_or_default().to_vec() }
     }
 
-    /// Returns whether a packet may have this fragment: RFC 791 section 3.2, RFC 8200 section 4.5.
+    /// Returns whether this can be a fragment of a valid packet (RFC 791 section 3.2, RFC 8200 section 4.5).
     const fn is_valid(&self, fragment: Fragment) -> bool {
         let ends_at_a_unit = fragment.is_last || self.length.is_multiple_of(8);
         self.length > 0 && ends_at_a_unit && fragment.offset.saturating_add(self.length) <= MAX_OCTETS
@@ -168,7 +169,8 @@ impl PartialPacket {
         Self { since, pieces: BTreeMap::new(), header: None, octets: 0, length: None }
     }
 
-    /// Returns whether a fragment contradicts the others: it contains parts of them, or octets after the last one.
+    /// Returns whether a fragment contradicts the others: it overlaps one of them, unless both are equal, or it has
+    /// octets beyond the end of the packet.
     fn overlaps(&self, fragment: Fragment, piece: &Piece) -> bool {
         let end = fragment.offset + piece.length;
         let before = self.pieces.range(..end).next_back();
@@ -181,7 +183,7 @@ impl PartialPacket {
         }
     }
 
-    /// Adds a fragment that overlaps no other, or equals one; returns whether it is new.
+    /// Adds a fragment that does not overlap the others, or equals one of them; returns whether it is new.
     fn add(&mut self, packet: CapturedIp<'_>, header: &IpHeader, fragment: Fragment, piece: Piece) -> bool {
         if fragment.offset == 0 {
             let length = if packet.octets[0] >> 4 == 4 { header.octets } else { 40 };

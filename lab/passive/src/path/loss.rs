@@ -41,7 +41,8 @@ pub struct Reordering {
 /// Significance level for bursts.
 const BURST_SIGNIFICANCE: f64 = 0.01;
 
-/// Summarises the outcomes of a direction's packets, in the order of the link; `None` if there are none.
+/// Summarises the outcomes of a direction's packets, in the order in which the link transmitted them; `None` if there
+/// are none.
 pub(super) fn estimate_loss(outcomes: &[PacketOutcome]) -> Option<LossEstimate> {
     let packets = outcomes.len() as u64;
     let is_lost = |outcome: &&PacketOutcome| **outcome == PacketOutcome::Lost;
@@ -79,7 +80,7 @@ fn bursts(outcomes: &[PacketOutcome]) -> Option<Bursts> {
     Some(Bursts { good_to_bad: bounds(behind_arrival)?, bad_to_good: bounds(ends)? })
 }
 
-/// Minimum number of reordered packets for a path that reorders.
+/// Minimum number of reordered packets for a path to count as reordering.
 const MIN_REORDERED: usize = 3;
 
 fn reordering(outcomes: &[PacketOutcome]) -> Option<Reordering> {
@@ -105,7 +106,7 @@ fn reordering(outcomes: &[PacketOutcome]) -> Option<Reordering> {
     (late >= MIN_REORDERED).then_some(Reordering { share, by })
 }
 
-/// Bounds of a delay further apart than this say little.
+/// The largest ratio of the bounds of a delay with which they are used; bounds further apart say little.
 const MAX_RATIO: u64 = 4;
 
 fn median(lags: &[ReorderingDelayBounds], of: fn(&ReorderingDelayBounds) -> u64) -> Option<f64> {

@@ -62,7 +62,7 @@ pub enum EstimateError {
     NothingAcknowledged {
         /// The number of all packets.
         packets: u64,
-        /// The number of UDP packets among them.
+        /// The number of UDP packets among all packets.
         datagrams: u64,
     },
     /// The capture contains too few octets of each packet.
@@ -73,7 +73,7 @@ pub enum EstimateError {
     Cut {
         /// The number of TCP, UDP and SCTP packets between the hosts.
         packets: u64,
-        /// The number of packets among them that were cut too short.
+        /// The number of TCP, UDP and SCTP packets that were cut within the transport header.
         cut: u64,
     },
 }
@@ -199,7 +199,7 @@ fn ascending<T: Ord + Copy>([one, other]: [T; 2]) -> [T; 2] {
     if one <= other { [one, other] } else { [other, one] }
 }
 
-/// The conversations of two hosts; direction 0 is from the host that opened the first.
+/// The conversations of two hosts; direction 0 is from the host that opened the first conversation.
 struct Flows<'c> {
     /// The conversations, and the index of the path in each.
     conversations: &'c [(&'c Conversation, usize)],
@@ -300,7 +300,7 @@ impl Flows<'_> {
     }
 }
 
-/// Returns bounds of a quartile of sorted samples, by the normal approximation of the binomial law.
+/// Returns bounds of a quartile of sorted samples, by the normal approximation of the binomial distribution.
 fn quartile(sorted: &[f64], p: f64) -> Option<ConfidenceInterval> {
     let n = sorted.len() as f64;
     let around = 1.96 * (n * p * (1.0 - p)).sqrt() / n;

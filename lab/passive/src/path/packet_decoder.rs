@@ -11,7 +11,7 @@ use super::parsed_packet::{ParsedPacket, TransportContent};
 use super::{EstimateError, ascending};
 use crate::associations::AssociationSockets;
 
-/// Maximum nesting of fragmented tunnels; the link layer limits that of others.
+/// Maximum nesting of fragmented tunnels; the decoder of the link layer limits the nesting of other tunnels.
 const MAX_FRAGMENTED_TUNNELS: u32 = 2;
 
 /// Decodes the packets of a capture.
@@ -69,7 +69,7 @@ impl PacketDecoder {
         self.decode_ip(now, packet, &header, 0)
     }
 
-    /// Decodes an IP packet in this many fragmented tunnels.
+    /// Decodes an IP packet that was inside `tunnels` fragmented tunnels.
     fn decode_ip(
         &mut self,
         now: u64,
@@ -118,7 +118,7 @@ impl PacketDecoder {
         self.clock.steps
     }
 
-    /// Returns the packets of all pairs with this host, or of all pairs.
+    /// Returns the packet counts of all pairs of hosts or, if `host` is given, of the pairs with this host.
     pub fn of_host(&self, host: Option<IpAddr>) -> PairPackets {
         let pairs = self.pairs.iter().filter(|(pair, _)| host.is_none_or(|host| pair.contains(&host)));
         pairs.fold(PairPackets::default(), |sum, (_, pair)| PairPackets {

@@ -29,9 +29,9 @@ pub(crate) struct ParsedPacket {
 /// The first header of QUIC in a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QuicHeader {
-    /// That of the handshake.
+    /// A long header, as packets of the handshake have it.
     Long,
-    /// That of later packets, with its spin bit.
+    /// A short header, as later packets have it, with its spin bit.
     Short(bool),
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum TransportContent {
     Numbered(SequenceFields),
     /// A UDP datagram of this many octets, which is not acknowledged.
     Datagram(u32),
-    /// Anything else.
+    /// The packet belongs to another protocol.
     Nothing,
 }
 
@@ -51,17 +51,17 @@ pub(crate) enum TransportContent {
 pub(crate) struct SequenceFields {
     pub is_sctp: bool,
     pub handshake: Option<HandshakePacket>,
-    /// First data number of the packet's sender.
+    /// The first number of the sender's data, which a SYN, INIT or INIT ACK announces.
     pub initial_number: Option<u32>,
-    /// Data in the packet: first number and count. Those in a SYN may be rejected.
+    /// The data in the packet, as ranges: first number and count. The receiver may reject data in a SYN.
     pub data: SmallVec<[(u32, u32); 2]>,
-    /// Octets of each of these ranges, and whether a message may end there.
+    /// For each range of `data`: its octets, and whether a message may end with it.
     pub carries: SmallVec<[(u32, bool); 2]>,
     /// Next number that the packet's sender expects.
     pub acknowledged: Option<u32>,
-    /// Later data that the packet's sender has received: first number and the number after the last.
+    /// Data beyond a gap that the packet's sender has received (SACK): first number and the number after the last.
     pub blocks: SmallVec<[(u32, u32); 4]>,
-    /// Duplicates received by the packet's sender.
+    /// Data that the packet's sender has received twice: first number and the number after the last.
     pub duplicates: SmallVec<[(u32, u32); 2]>,
     /// The sender's timestamp and the echo of the peer's. RFC 7323 section 3.2.
     pub timestamps: Option<(u32, u32)>,
@@ -74,9 +74,9 @@ pub(crate) struct SequenceFields {
 /// A packet that starts a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HandshakePacket {
-    /// SYN, INIT.
+    /// A request to open a connection or association: SYN or INIT.
     Request,
-    /// SYN with ACK, INIT ACK.
+    /// The reply to a request for a connection or association: SYN with ACK, or INIT ACK.
     Reply,
 }
 
@@ -105,8 +105,8 @@ impl ParsedPacket {
     }
 }
 
-/// Returns the header of QUIC that a datagram may begin with. RFC 9000 section 17.3.1: the highest bit of a short header is 0, and the third
-/// one spins; the second one may be random (RFC 9287 section 3).
+/// Returns the header of QUIC that a datagram may begin with. RFC 9000 section 17.3.1: the highest bit of a short
+/// header is 0, and the third bit spins; the second bit may be random (RFC 9287 section 3).
 fn quic_header(datagram: &[u8]) -> Option<QuicHeader> {
     const SPIN_BIT: u8 = 0x20;
     match datagram.first()? {

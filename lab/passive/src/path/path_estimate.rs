@@ -15,7 +15,7 @@ use super::unknown_delay::UnknownDelay;
 pub struct PathEstimate {
     /// The two hosts; the first one opened the first conversation.
     pub hosts: [IpAddr; 2],
-    /// Packets between these hosts.
+    /// Packets between the two hosts.
     pub packets: u64,
     /// Packets between other hosts.
     pub other_packets: u64,
@@ -29,7 +29,7 @@ pub struct PathEstimate {
     pub spins: usize,
     /// Number of TCP connections and SCTP associations between the hosts.
     pub conversations: usize,
-    /// Whether the capture contains all their handshakes.
+    /// Whether the capture contains the handshakes of all conversations.
     pub is_whole: bool,
     /// Duration from the first packet to the last, in ns.
     pub duration_ns: u64,
@@ -45,7 +45,7 @@ pub struct PathEstimate {
     pub answered: [bool; 2],
     /// The longest packet, which bounds the MTU.
     pub mtu: Mtu,
-    /// Further paths of the same associations. RFC 9260 section 6.4.
+    /// Estimates of the other paths that the associations between these hosts use (RFC 9260 section 6.4).
     pub further_paths: Vec<Self>,
 }
 
@@ -57,11 +57,11 @@ pub struct RoundTrip {
     /// The shortest round trip by part: from the capture point to the second host and back, and to the first
     /// host and back.
     pub halves: [u64; 2],
-    /// Number of packets that were acknowledged at once and did not queue.
+    /// Number of samples: packets that were acknowledged at once and did not queue.
     pub samples: usize,
-    /// Median round trip of these packets.
+    /// Median round trip of the packets that `samples` counts.
     pub median: Option<ConfidenceInterval>,
-    /// Quartiles of the round trip of these packets.
+    /// Quartiles of the round trip of the packets that `samples` counts.
     pub quartiles: Option<(ConfidenceInterval, ConfidenceInterval)>,
 }
 
@@ -218,7 +218,7 @@ impl PathEstimate {
         }
     }
 
-    /// Writes the values of a path, whose table was begun, and its two directions.
+    /// Writes the values of a path and of its two directions; the header of `table` is already written.
     fn write_path(&self, f: &mut Formatter<'_>, table: &str) -> fmt::Result {
         self.write_delay(f)?;
         self.write_mtu(f)?;

@@ -11,9 +11,10 @@ use super::sender_trace::Delivery;
 const TRAIN_LENGTH: usize = 16;
 /// The ratio up to which two rates count as equal.
 const MAX_RATE_RATIO: f64 = 1.02;
-/// Minimum number of trains with the same rate for an estimate. They must also be a large share of all trains that queued.
+/// Minimum number of trains with the same rate for an estimate. They must also be a large share of the trains that
+/// queued.
 const MIN_TRAINS: usize = 8;
-/// Minimum share of these trains among all trains that queued.
+/// Minimum share of the trains with the same rate among all trains that queued.
 const MIN_TRAIN_SHARE: f64 = 0.1;
 
 /// The estimate of a link's rate in bit/s; the size of a packet includes its link-layer header.
@@ -21,7 +22,7 @@ const MIN_TRAIN_SHARE: f64 = 0.1;
 pub enum RateEstimate {
     /// The rate, measured from the spacing of packets.
     Measured {
-        /// The rate of the trains in the densest band of 2 %.
+        /// The rate of the trains in the band of 2 % that contains the most trains.
         rate: ConfidenceInterval,
         /// Number of trains in the band.
         trains: usize,
@@ -35,7 +36,7 @@ pub(super) const LINK_OVERHEAD: u32 = 14;
 
 /// If many trains are faster than the estimate by this factor, the estimate is rejected.
 const REFUTING_FACTOR: f64 = 1.1;
-/// The share of faster trains up to which the estimate holds.
+/// The largest share of faster trains with which the estimate is accepted.
 const MAX_FASTER_SHARE: f64 = 0.01;
 
 /// Octets whose delivery became known at one time, with the shortest delay of their packets.
@@ -89,7 +90,8 @@ fn rate_of(train: &[Batch]) -> f64 {
     octets as f64 * 8e9 / (train[train.len() - 1].at - train[0].at) as f64
 }
 
-/// Returns whether most of the train took longer than the shortest delay by the transmission time of two batches.
+/// Returns whether most of the train took longer than the shortest delay and the transmission time of two batches
+/// together.
 fn has_queued(train: &[Batch], rate: f64, shortest: u64) -> bool {
     let octets: u64 = train.iter().map(|batch| batch.octets).sum();
     let two = 2.0 * octets as f64 / train.len() as f64 * 8e9 / rate;

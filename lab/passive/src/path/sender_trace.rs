@@ -12,8 +12,9 @@ use super::capture_clock::measured_delay;
 use super::parsed_packet::SequenceFields;
 use crate::sequence_positions::SequencePositions;
 
-/// Maximum number of packets in flight that an acknowledgement is compared with. All except those sent later are then
-/// overtaken and not compared again, so few of a genuine capture remain.
+/// Maximum number of packets in flight with which an acknowledgement is compared. The comparison marks all of them
+/// except those sent later as overtaken, and overtaken packets are not compared again, so few packets of a genuine
+/// capture remain.
 const MAX_SEARCH: usize = 8192;
 
 /// One direction of a conversation. Times are in ns.
@@ -26,13 +27,13 @@ pub(crate) struct SenderTrace {
     cumulative_ack: Option<u64>,
     /// Data that was captured but not acknowledged: end and index in `packets`, by start.
     in_flight: BTreeMap<u64, (u64, usize)>,
-    /// Those of them that no later packet is known to have overtaken: index in `packets`, by path and start.
+    /// Packets in flight that no later packet is known to have overtaken: index in `packets`, by path and start.
     not_overtaken: BTreeMap<(usize, u64), usize>,
     /// Missing data: end and index in `packets`, by start.
     holes: BTreeMap<u64, (u64, usize)>,
     /// Packets considered lost: index in `packets`, by start of the data.
     presumed_lost: BTreeMap<u64, usize>,
-    /// The same until an acknowledgement covers them, oldest first.
+    /// Retransmitted packets by start of the data, oldest first, until an acknowledgement covers them.
     retransmitted: BTreeMap<u64, SmallVec<[RetransmittedPacket; 1]>>,
     packets: Vec<SentPacket>,
     /// Whether an acknowledgement was captured.
@@ -41,7 +42,7 @@ pub(crate) struct SenderTrace {
     pub acknowledged: Vec<Delivery>,
     /// The shortest delay of acknowledged data in ns, by path.
     shortest_ack_delays: BTreeMap<usize, u64>,
-    /// Data that arrived at the capture point.
+    /// Data that arrived at the capture point, and when.
     pub arrived: Vec<Delivery>,
     /// The times until acknowledgements that the receiver did not delay.
     pub prompt_acks: Vec<AckDelay>,
@@ -54,7 +55,7 @@ pub(crate) struct SentData<'d> {
     pub data: &'d [(u32, u32)],
     /// Octets of the IP packet.
     pub octets: u32,
-    /// The delay in ns, if the echo of its timestamp shows it.
+    /// The delay of the packet in ns, if the echo of its timestamp shows it.
     pub delay: Option<u64>,
     /// The timestamp of the packet.
     pub timestamp: Option<u32>,
@@ -103,7 +104,7 @@ enum PacketState {
     Lost,
     /// Unknown: the receiver has the data, or the capture missed the packet.
     Unobserved,
-    /// A hole that these packets filled.
+    /// A hole in the sequence: the indices of the packets that filled it.
     Hole(Vec<usize>),
 }
 
@@ -147,9 +148,9 @@ pub(crate) struct Delivery {
 /// reordered. `None` if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct RepairTimes {
-    /// For data on the path of the hole. Without a time, all of it is.
+    /// The time for data on the path of the hole. If it is `None`, all such data counts as reordered.
     pub same_path: Option<u64>,
-    /// For data on another path, which may be slower. Without a time, none of it is.
+    /// The time for data on another path, which may be slower. If it is `None`, no such data counts as reordered.
     pub other_path: Option<u64>,
 }
 
@@ -170,12 +171,12 @@ impl SenderTrace {
         self.cumulative_ack.get_or_insert(0);
     }
 
-    /// Returns whether this is the first sequence number.
+    /// Returns whether `number` is the first sequence number of this side.
     pub fn begins_with(&self, number: Option<u32>) -> bool {
         number.is_some() && self.positions.origin() == number
     }
 
-    /// Returns whether the first sequence number is known and another one.
+    /// Returns whether the first sequence number is known and differs from `number`.
     pub fn begins_differently(&self, number: Option<u32>) -> bool {
         number.zip(self.positions.origin()).is_some_and(|(number, first)| number != first)
     }
@@ -246,7 +247,8 @@ impl SenderTrace {
         any
     }
 
-    /// Removes the last data of a range from those in flight; returns the start and the index in `packets`.
+    /// Removes the last packet with data in a range from `in_flight`; returns the start of its data and its index in
+    /// `packets`.
     fn take_in_flight(&mut self, range: &Range<u64>) -> Option<(u64, usize)> {
         let (&begin, &(end, pass)) = self.in_flight.range(..range.end).next_back()?;
         if end <= range.start {
@@ -257,7 +259,8 @@ impl SenderTrace {
         Some((begin, pass))
     }
 
-    /// Fills the holes within a range; their other parts remain. Returns the holes.
+    /// Fills the holes within a range; the parts of these holes outside the range remain. Returns the indices of the
+    /// holes in `packets`.
     fn fill(&mut self, range: &Range<u64>) -> Vec<usize> {
         let mut filled = Vec::new();
         while let Some((&begin, &(end, hole))) = self.holes.range(..range.end).next_back() {
@@ -279,8 +282,9 @@ impl SenderTrace {
         filled
     }
 
-    /// Handles an acknowledgement, with its blocks and duplicates. If it `answers` with new data, the
-    /// receiver did not delay it; a requesting side sends its next request at any time.
+    /// Handles an acknowledgement, with its blocks and duplicates. If `answers` is set, new data comes with it as an
+    /// answer, so the receiver did not delay it. A side that sends requests may send the next one at any time, so its
+    /// data shows nothing.
     pub fn acknowledge(&mut self, at: u64, fields: &SequenceFields, answers: bool) {
         let Some(next) =
             fields.acknowledged.and_then(|next| u64::try_from(self.positions.position(next)).ok())
@@ -391,9 +395,10 @@ impl SenderTrace {
         }
     }
 
-    /// Marks packets as delivered whose retransmission an acknowledgement of everything below `next` shows to be spurious: it echoes a
-    /// timestamp older than that of the retransmission. RFC 3522 section 3.2. It echoes that of the first data after the previous
-    /// acknowledgement (RFC 7323 section 4.3), so it shows nothing about retransmissions of later data.
+    /// Marks packets as delivered whose retransmission turns out to be spurious: an acknowledgement of everything below
+    /// `next` echoes a timestamp older than that of the retransmission (RFC 3522 section 3.2). It echoes the timestamp
+    /// of the first data after the previous acknowledgement (RFC 7323 section 4.3), so it shows nothing about
+    /// retransmissions of later data.
     fn mark_spuriously_retransmitted(&mut self, next: u64, echo: u32) {
         while let Some(copies) = self.retransmitted.first_entry().filter(|entry| *entry.key() < next) {
             if self.cumulative_ack != Some(*copies.key()) {

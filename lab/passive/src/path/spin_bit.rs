@@ -9,35 +9,37 @@ use super::capture_clock::measured_delay;
 /// The spin bits of a connection; side 0 is the client. Times are in ns.
 #[derive(Debug, Default)]
 pub(crate) struct SpinBits {
-    /// The bit of each side in its packets so far.
+    /// The spin bit of each side after its latest change; `None` before the side's first packet.
     values: [Option<bool>; 2],
-    /// The latest change.
+    /// The latest change of a spin bit.
     latest: Option<Change>,
-    /// The times from a change of the other side to that of this side, in order.
+    /// For each side, the times from a change of the other side's bit to the next change of this side's bit, in order.
     delays: [Vec<u64>; 2],
-    /// Number of changes in turn.
+    /// Number of changes that followed the rules: the server reflects the client's bit, and the client then inverts it.
     changes: u64,
-    /// Number of these changes that are ambiguous, because a packet out of turn followed.
+    /// Number of changes that are ambiguous, because a packet with an unexpected bit followed.
     ambiguous: u64,
 }
 
-/// A change of a side's bit.
+/// A change of a side's spin bit.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     side: usize,
-    /// When it was captured; `None` if it is ambiguous.
+    /// When the change was captured; `None` if the change is ambiguous.
     at: Option<u64>,
-    /// The time since the change of the other side, if known.
+    /// The time since the change of the other side's bit, if known.
     delay: Option<u64>,
 }
 
-/// Minimum number of changes for an estimate. Hosts that disable the bit may send random ones (section 17.4), of which some are in turn.
+/// Minimum number of changes for an estimate. Hosts that disable the spin bit may send random bits (RFC 9000 section
+/// 17.4), some of which change as if they spun.
 const MIN_CHANGES: u64 = 12;
 
-/// Changes for each ambiguous one; if there are fewer, the bits do not spin. Of random ones about a third are ambiguous.
+/// Minimum number of changes for each ambiguous change; with fewer, the bits do not spin. Of random changes about a
+/// third are ambiguous.
 const CHANGES_FOR_EACH_AMBIGUOUS: u64 = 8;
 
-/// Maximum number of round trips that are kept.
+/// Maximum number of round trips that are stored.
 const MAX_DELAYS: usize = 100_000;
 
 impl SpinBits {
@@ -72,7 +74,7 @@ impl SpinBits {
         self.values[side] = Some(bit);
     }
 
-    /// Keeps the delay of the latest change, to which the other side has reacted.
+    /// Stores the delay of the latest change, to which the other side has reacted.
     fn confirm(&mut self) {
         if let Some(Change { side, delay: Some(delay), .. }) = self.latest
             && self.delays[side].len() < MAX_DELAYS
@@ -81,7 +83,8 @@ impl SpinBits {
         }
     }
 
-    /// Returns the times from a change of the other side to that of this side; none if the bits do not spin.
+    /// Returns the times from a change of the other side's bit to the next change of this side's bit; none if the bits
+    /// do not spin.
     pub fn delays(&self, side: usize) -> &[u64] {
         let does_spin = self.changes >= MIN_CHANGES
             && self.ambiguous.saturating_mul(CHANGES_FOR_EACH_AMBIGUOUS) <= self.changes;

@@ -18,7 +18,7 @@ pub enum UnknownDelay {
         "the handshake was on another path, and no data of one of the hosts was acknowledged on this path; capture data of both hosts on it"
     )]
     HandshakeOnAnotherPath,
-    /// Packets of the answered handshakes were retransmitted, and there is nothing else.
+    /// Packets of the answered handshakes were retransmitted, and nothing else shows the round-trip time.
     #[error(
         "a packet of each answered handshake was retransmitted, and the reply may belong to either copy (RFC 6298 section 3); capture another \
          connection"

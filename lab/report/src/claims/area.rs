@@ -18,7 +18,7 @@ pub struct LargerRegion {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The requirement.
+    /// The requirement that a point has to meet.
     #[serde(rename = "enough")]
     requirement: Requirement,
 }
@@ -29,8 +29,8 @@ impl LargerRegion {
         Finding::combine(self.transports.iter().map(|transport| self.compare(view, transport)))
     }
 
-    /// Compares the regions of `transport` and of the other transport in pairs, because their repetitions have the same
-    /// losses.
+    /// Compares the shares of points at which each of the two transports meets the requirement, in pairs of
+    /// repetitions, because these have the same losses.
     fn compare(&self, view: &View<'_>, transport: &str) -> Finding {
         let cells = view.cells(transport, &self.at);
         let pairs: Vec<(&Cell, &Cell)> = cells

@@ -31,7 +31,7 @@ pub struct HeadOfLineCheck {
 struct Waits {
     /// The number of messages that arrived while a message of another file was missing.
     exposed: usize,
-    /// The number of these messages that waited for the missing message.
+    /// The number of exposed messages that waited for the missing message.
     waited: usize,
 }
 
@@ -78,8 +78,8 @@ impl HeadOfLineCheck {
     }
 }
 
-/// Counts the messages that waited for another file: they were delivered some time after all messages of their own
-/// file, up to them, had arrived.
+/// Counts the messages that waited for another file: they were delivered later than the time at which they and all
+/// earlier messages of their own file had arrived.
 fn count_waits(records: &[Record], files: usize) -> Waits {
     // The time at which all messages so far had arrived, for each file.
     let mut arrived = vec![Time::ZERO; files];

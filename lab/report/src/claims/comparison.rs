@@ -70,7 +70,8 @@ enum Gain {
 
 impl FasterTransport {
     /// Evaluates the claim. It fails if the transport is significantly worse at one point, by more than a negligible
-    /// difference, or if too few points are better even with all undecided ones. It holds if enough points are better.
+    /// difference, or if too few points would be better even if all undecided points were. It holds if enough points
+    /// are better.
     pub(super) fn evaluate(&self, view: &View<'_>) -> Finding {
         let cells = view.cells_of(&self.transports, &self.at);
         let other = |cell: &Cell| view.compared_cell(cell, &self.reference);

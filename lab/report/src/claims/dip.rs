@@ -28,12 +28,12 @@ pub struct ThroughputDip {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum RequiredPoints {
-    /// At every point.
+    /// The throughput has to drop at every point.
     #[default]
     All,
-    /// At one or more points, as in a search.
+    /// The throughput has to drop at one or more points.
     Some,
-    /// At no point, as in the paper.
+    /// The throughput may drop at no point, as in the paper.
     None,
 }
 

@@ -17,7 +17,7 @@ const REPETITIONS: usize = 6;
 
 /// The measurements at a point of a world.
 struct Sample {
-    /// The response time of every transaction.
+    /// The response time of every transaction, in ms.
     ms: f64,
     kbps: f64,
     fairness: f64,
@@ -36,7 +36,7 @@ struct Sample {
 /// A modification of the default world, in which every transaction takes one round trip and the link is full.
 type World = fn(&Cell, &mut Sample);
 
-/// Worlds in which a finding is false, by its name.
+/// Worlds in which a finding is false, each with the identifier of the finding.
 const FALSE_WORLDS: &[(&str, World)] = &[
     ("ikr53-1", sctp_is_slower),
     ("ikr53-1", unchanged),
@@ -332,7 +332,7 @@ fn each_finding(mut test: impl FnMut(&Claim, &[StackView], &[Cell])) {
     }
 }
 
-/// Returns whether all checks of the claim are impossible in this world.
+/// Returns whether none of the claim's checks can be decided in this world.
 fn is_not_here(claim: &Claim) -> bool {
     claim.checks.iter().all(|check| matches!(check, Check::NotHere(_)))
 }

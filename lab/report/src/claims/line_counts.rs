@@ -12,11 +12,11 @@ use super::Finding;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FewerCodeLines {
-    /// The lines of each part.
+    /// The numbers of lines of each part of the program.
     parts: BTreeMap<String, Part>,
 }
 
-/// The lines of a part, over each transport.
+/// The number of lines of a part of the program over each transport.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {

@@ -150,7 +150,7 @@ pub enum Check {
     Ceiling(ceiling::CeilingThroughput),
     /// The throughput drops at one value of an axis.
     Dip(dip::ThroughputDip),
-    /// Means are the round-trip time and little more.
+    /// Means are the round-trip time plus a small amount.
     Floor(floor::MeansNearRtt),
     /// Means only fall, or only rise, along an axis.
     Monotone(order::MonotoneMeans),
@@ -174,7 +174,7 @@ pub enum Check {
     Completes(measurement_scale::CompletedRuns),
     /// Every transport has points.
     Covers(measurement_scale::Coverage),
-    /// Every message used the stream that it should, and streams kept their order.
+    /// Every message used the stream that it should, and no stream delivered messages out of order.
     Streams(streams::StreamAssignment),
     /// No message waits for a message of another file.
     Blocking(blocking::HeadOfLineCheck),
@@ -224,8 +224,8 @@ impl JudgedClaim {
         self.claim.checks.iter().any(|check| matches!(check, Check::Reported(_)))
     }
 
-    /// Describes the settings of the paper's time with which the claim holds; `None` if all agree, or if
-    /// there is only one.
+    /// Describes with which settings of the paper's time the claim holds, is refuted or is undecided; `None` if the
+    /// result is the same with all settings, or if there is only one.
     pub fn settings(&self) -> Option<String> {
         let period = self.findings.get(1..).filter(|period| period.len() > 1)?;
         let of = |holds: Option<bool>| -> Vec<&str> {

@@ -29,8 +29,8 @@ pub(super) struct Scope<'a> {
 }
 
 impl Claim {
-    /// Returns the points of the checks' transports and experiments that no check uses, each with its reason; `None` if
-    /// no reason is given.
+    /// Returns the points that no check uses although a check uses their transport and their experiment. Each comes
+    /// with the reason; `None` if no reason is given.
     pub fn left_out<'a>(&self, view: &View<'a>) -> Vec<(&'a Cell, Option<&str>)> {
         let scopes: Vec<Scope<'_>> = self.checks.iter().filter_map(Check::scope).collect();
         let near = |cell: &&Cell| scopes.iter().any(|scope| scope.covers(view, cell));

@@ -147,7 +147,7 @@ impl MonotoneMeans {
 struct Step {
     row: String,
     p: f64,
-    /// Whether the two quantiles are in the opposite order.
+    /// Whether the two quantiles are in the opposite of the claimed order.
     reversed: bool,
 }
 

@@ -58,7 +58,7 @@ impl StatedProduct {
 }
 
 impl Interpretation {
-    /// Returns the stated judgement with its reason.
+    /// Returns whether the claim holds, as the study states it, with the reason.
     pub(super) fn evaluate(&self) -> Finding {
         Finding::new(self.holds, self.reason.clone())
     }

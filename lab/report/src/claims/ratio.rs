@@ -8,7 +8,8 @@ use super::{ComparedWith, Finding, View};
 use crate::data::{Cell, Filter};
 use hol_lab::Metric;
 
-/// The claim that at every point each of `transports` has a multiple of the value of `reference`.
+/// The claim that at every point the value of each of `transports` is a multiple of the value of `reference`, within
+/// the range `between`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MetricRatio {

@@ -23,8 +23,8 @@ pub struct ReportedValues {
     metric: Metric,
     /// The swept key along which values are reported.
     along: String,
-    /// The reported values by the values of that key, in the unit of the metric. The value of an empty name is that of a
-    /// transport without the key.
+    /// The reported values by value of the key `along`, in the unit of the metric. The entry with an empty name is for
+    /// transports without this key.
     values: BTreeMap<String, Value>,
     /// Permitted deviation, as a fraction of the reported value.
     #[serde(rename = "within")]

@@ -59,7 +59,8 @@ impl StreamAssignment {
     }
 }
 
-/// Counts the messages that did not use stream (id mod k), relative to the first one.
+/// Counts the messages that did not use the stream that follows from their number: each message uses the stream after
+/// that of the message before, in turn, starting with the stream of the first message.
 fn count_misplaced(records: &[Record], streams: u16) -> usize {
     let Some(first) = records.first() else { return 0 };
     let k = u64::from(streams);

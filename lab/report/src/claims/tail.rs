@@ -15,9 +15,9 @@ pub struct TailShare {
     /// The points to which the claim applies.
     #[serde(default)]
     pub(super) at: Filter,
-    /// The multiple of the mean.
+    /// The multiple of the mean that some transactions have to exceed.
     factor: f64,
-    /// The fraction of the transactions that has to take longer than this multiple.
+    /// The fraction of the transactions that has to take longer than `factor` times the mean.
     share: f64,
 }
 
@@ -60,7 +60,8 @@ impl TailShare {
         finding.with_rows(measured.iter().map(row).collect())
     }
 
-    /// Returns the fraction of the transactions that take longer than the multiple, over the repetitions.
+    /// Returns the fraction of the transactions that take longer than `factor` times the mean; the interval is over the
+    /// repetitions.
     fn share_above(&self, cell: &Cell) -> Option<Interval> {
         let limit = Duration::from_secs_f64(self.factor * cell.latency.mean_ms()? / 1000.0);
         let shares: Vec<f64> = cell.runs.iter().filter_map(|run| run.latency.share_above(limit)).collect();

@@ -54,7 +54,7 @@ impl FactorEffect {
         Finding::new(significant && factor.squares > transport.squares, text).with_rows(rows)
     }
 
-    /// Groups the points of the first transport by all other conditions.
+    /// Groups the points of the first transport by all conditions except the swept key `factor`.
     fn group_into_blocks<'a>(&self, view: &View<'a>) -> BTreeMap<(String, Vec<String>), Vec<&'a Cell>> {
         let mut blocks: BTreeMap<_, Vec<&Cell>> = BTreeMap::new();
         for cell in self.transports.first().map(|first| view.cells(first, &self.at)).unwrap_or_default() {

@@ -175,7 +175,7 @@ fn labels(
     data.transports(filter).into_iter().filter(mine).map(stripped).collect()
 }
 
-/// Returns the position of a point on a swept axis and the unit: `10ms` is 10 and `ms`.
+/// Returns the position of a point on a swept axis and the unit: 10 and `ms` for `10ms`.
 fn axis_position<'a>(cell: &'a Cell, key: &str) -> (f64, &'a str) {
     let text = cell.conditions.axis_value(key).unwrap_or_default();
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');

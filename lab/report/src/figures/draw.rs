@@ -83,7 +83,8 @@ pub fn figure_for_phone(figure: &Figure) -> Option<Svg> {
     Some(svg)
 }
 
-/// Returns the margin right of each panel: for the names of means; distributions have a common key at the right.
+/// Returns the margin to the right of each panel. Panels with means have the names of their curves there; panels with
+/// distributions share one key at the right.
 fn right_margins(figure: &Figure) -> Vec<f64> {
     let count = figure.panels.len();
     let one = |(index, panel): (usize, &PanelData)| match index + 1 == count {

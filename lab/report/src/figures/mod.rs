@@ -22,7 +22,7 @@ pub struct Figure {
     pub name: String,
     /// Caption of the figure in the paper.
     pub caption: String,
-    /// Repetitions and messages behind the figure, as text.
+    /// How many repetitions and messages the figure is based on, as text.
     pub basis: String,
     /// Where the figure differs from the paper.
     pub note: Option<String>,
@@ -54,11 +54,11 @@ pub struct PanelData {
 /// The curves of a panel.
 #[derive(Debug, Clone)]
 pub enum Curves {
-    /// Means with intervals.
+    /// The panel shows means with confidence intervals.
     Means(Vec<Series>),
-    /// Distributions.
+    /// The panel shows distributions.
     Ccdfs(Vec<Ccdf>),
-    /// Values over time, around an event if there is one.
+    /// The panel shows values over time, around an event if there is one.
     OverTime {
         /// The curve of each transport.
         curves: Vec<TimeCurve>,

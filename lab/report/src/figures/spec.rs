@@ -103,9 +103,9 @@ pub struct FigureSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum FigureNumber {
-    /// Numbered throughout.
+    /// The paper numbers its figures throughout: `4`.
     Whole(u32),
-    /// Numbered by chapter or appendix.
+    /// The paper numbers its figures by chapter or appendix: `5.1`.
     Dotted(String),
 }
 

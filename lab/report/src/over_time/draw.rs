@@ -53,7 +53,7 @@ impl VerticalAxis {
         }
     }
 
-    /// Returns the same axis for another quantity.
+    /// Returns an axis with the same scale for another quantity.
     fn with_name(&self, quantity: &str) -> Self {
         let unit = self.name.rsplit(", ").next().unwrap_or_default();
         Self { name: format!("{quantity}, {unit}"), scale: self.scale.clone(), unit_size: self.unit_size }
@@ -216,7 +216,7 @@ impl TimePanel<'_> {
         }
     }
 
-    /// Draws values that hold until the next one begins.
+    /// Draws a step line: each value applies until the time of the next one.
     fn draw_steps(&self, svg: &mut Svg, values: &[(f64, f64)], ended: f64) {
         let ends = values.iter().skip(1).map(|(begins, _)| *begins).chain([ended]);
         let corners =

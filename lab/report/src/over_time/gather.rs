@@ -14,7 +14,8 @@ use crate::data::{Cell, Filter};
 /// The largest number of conditions that are drawn; the others are only in the files.
 const MAX_CONDITIONS: usize = 12;
 
-/// The number of parts of a run over which goodput is averaged: deliveries come in bursts, so shorter parts would vary.
+/// The number of parts of a run over which goodput is averaged. Deliveries come in bursts, so the goodput of shorter
+/// parts would vary too much.
 const GOODPUT_PARTS: f64 = 64.0;
 
 /// Reads the time series of the first run of each point in `dir`, by conditions.
@@ -46,7 +47,7 @@ pub(crate) fn gather<'f>(
     Ok(all)
 }
 
-/// Totals of the senders, queues and flows of a run, by which one of each is selected.
+/// Totals of each sender, queue and flow of a run, which decide which flow, which sender and which queue are drawn.
 #[derive(Default)]
 struct ObjectTotals {
     /// Time of the last sample.

@@ -101,7 +101,7 @@ impl TheoryComparison {
     }
 }
 
-/// Selects the mean or the plateau of a point.
+/// Selects a value of a point: its mean, or its plateau (the share of transactions that take longer than a round trip).
 type ValueSelector = for<'r> fn(&'r Row<'_>) -> &'r TheoryComparison;
 
 fn agreement(rows: &[Row<'_>], of: ValueSelector) -> String {

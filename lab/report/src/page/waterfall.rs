@@ -21,7 +21,7 @@ const MAX_PAGE_WIDTH: f64 = 640.0;
 const TOP_MARGIN: f64 = 36.0;
 /// The gap between two pages, in px.
 const PAGE_GAP: f64 = 14.0;
-/// The height that the bars of a page share, as long as they stay distinguishable.
+/// The height of all bars of a page together, in px, as long as the bars stay distinguishable.
 const PAGE_HEIGHT: f64 = 130.0;
 /// The minimum height of a bar, in px.
 const MIN_BAR_HEIGHT: f64 = 2.0;

@@ -20,7 +20,7 @@ pub fn summary(report: &Report) -> String {
             0 => "no claim holds in one world and is refuted in the other".to_owned(),
             count => {
                 format!(
-                    "they disagree on {count} of {} claims: {}",
+                    "the worlds disagree on {count} of {} claims: {}",
                     report.judged_claims.len(),
                     disputes.join(", ")
                 )
@@ -135,7 +135,7 @@ pub fn columns(report: &Report, at: usize, format: impl Fn(&JudgedClaim) -> Stri
     )
 }
 
-/// Returns a remark that the worlds disagree, and whether they do on the points that both measured.
+/// Returns a remark that the worlds disagree, and whether they also disagree on the points measured in both worlds.
 fn describe_dispute(agreement: Agreement, on_shared: Agreement) -> String {
     let which = match agreement {
         Agreement::ModelOnly => "The claim holds in the model, and not in the kernel",
@@ -144,10 +144,10 @@ fn describe_dispute(agreement: Agreement, on_shared: Agreement) -> String {
     };
     let by_points = match on_shared {
         shared if shared == agreement => {
-            "they also disagree if only the points that were measured in both are counted"
+            "the worlds also disagree if only the points that were measured in both are counted"
         }
         Agreement::Same => {
-            "they agree if only the points that were measured in both are counted, so the other points cause the disagreement"
+            "the worlds agree if only the points that were measured in both are counted, so the other points cause the disagreement"
         }
         _ => "the points that were measured in both are too few to show whether the worlds agree",
     };

@@ -5,9 +5,9 @@ use super::{Panel, Series, Svg};
 
 /// The distance in pixels below which curves coincide: about the width of a line.
 const COINCIDENCE_DISTANCE: f64 = 1.5;
-/// The fraction of the points at which coinciding curves may be further apart.
+/// The fraction of the points at which coinciding curves may be further apart than `COINCIDENCE_DISTANCE`.
 const MAX_FAR_SHARE: f64 = 0.1;
-/// The length in pixels of a dash of one of several coinciding curves, after which the next curve has a dash.
+/// The length of a dash in pixels where several curves coincide: the curves take turns, each with one dash.
 const DASH_LENGTH: usize = 7;
 
 /// Draws lines, then all marks above them.

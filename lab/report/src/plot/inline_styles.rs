@@ -71,7 +71,7 @@ pub fn literal_colour(class: &str) -> String {
     light.style(&[class], "var(--ink)").0
 }
 
-/// Returns the classes of a tag, and what is before and after their attribute.
+/// Returns the classes of a tag, and the text of the tag before and after its class attribute.
 fn class_of(tag: &str) -> (&str, Vec<&str>, &str) {
     let parts = tag.split_once(" class=\"").and_then(|(before, rest)| {
         let (classes, after) = rest.split_once('"')?;
@@ -98,7 +98,7 @@ impl Palette {
         [Self(block(":root{")), Self(block("prefers-color-scheme:dark){:root{"))]
     }
 
-    /// Returns `value`, or what it stands for if it is a variable or `currentColor`; `colour` is the current colour.
+    /// Returns `value` with variables and `currentColor` resolved; `colour` is the current colour.
     fn resolve(&self, value: &str, colour: &str) -> String {
         let value = if value == "currentColor" { colour } else { value };
         let name = value.strip_prefix("var(").and_then(|rest| rest.strip_suffix(')'));
@@ -106,7 +106,8 @@ impl Palette {
         known.map_or(value, |(_, value)| value).replace('"', "'")
     }
 
-    /// Returns the colour within an element of these classes, and its style; `outer` is the colour around it.
+    /// Returns the colour that the children of an element with these classes inherit, and the element's style. The
+    /// element itself inherits the colour `outer`.
     fn style(&self, classes: &[&str], outer: &str) -> (String, Vec<Declaration>) {
         let rules = rules().filter(|(class, _)| classes.contains(class));
         let all: Vec<_> = rules.flat_map(|(_, declarations)| declarations).collect();

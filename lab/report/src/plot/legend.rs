@@ -63,7 +63,7 @@ pub fn draw_component_key(svg: &mut Svg, width: f64, meaning: fn(DelayComponent)
     }
 }
 
-/// Returns the position of each component. A letter of the widest of the theme's fonts has 6.6 pixels.
+/// Returns the position of each component. A letter of the widest of the theme's fonts is 6.6 pixels wide.
 fn component_key_positions(
     width: f64,
     meaning: fn(DelayComponent) -> &'static str,
@@ -81,7 +81,8 @@ fn component_key_positions(
     DelayComponent::ALL.into_iter().map(place).collect()
 }
 
-/// Returns the positions nearest to `wanted` (ascending) that keep their distance between `top` and `bottom`.
+/// Returns the positions nearest to `wanted` (ascending) that are between `top` and `bottom` and at least
+/// [`LABEL_SPACING`] apart, if there is room.
 fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wanted.to_vec();
     let step = LABEL_SPACING.min((bottom - top) / (wanted.len().max(2) - 1) as f64);

@@ -3,31 +3,31 @@
 /// The mapping from the values of an axis to positions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scale {
-    /// Equal steps for equal differences.
+    /// A linear scale: equal distances for equal differences.
     Linear {
         /// The value at the start of the axis.
         min: f64,
         /// The value at the end of the axis.
         max: f64,
     },
-    /// Equal steps for equal ratios.
+    /// A logarithmic scale: equal distances for equal ratios.
     Log {
         /// The value at the start of the axis, above zero.
         min: f64,
         /// The value at the end of the axis.
         max: f64,
     },
-    /// As [`Scale::Log`], with a separate position for zero before a break.
+    /// A logarithmic scale as [`Scale::Log`], with a separate position for zero before a break.
     LogFromZero {
         /// The smallest value above zero.
         min: f64,
         /// The value at the end of the axis.
         max: f64,
     },
-    /// Equal steps for names; the value of a name is its index.
+    /// A scale of names at equal distances; the value of a name is its index.
     Names(Vec<String>),
-    /// Equal steps for listed values, with a break "//" before the last one if it is far from the others. An
-    /// example is the paper's axis of stream counts: 1, 2, 4, 8, 16 // 1024.
+    /// A scale of listed values at equal distances, with a break "//" before the last one if it is far from the others.
+    /// An example is the paper's axis of stream counts: 1, 2, 4, 8, 16 // 1024.
     Steps(Vec<f64>),
 }
 
@@ -80,7 +80,7 @@ impl Scale {
         (-1e-9..=1.0 + 1e-9).contains(&self.fraction(value))
     }
 
-    /// Returns the position of the break, if there is one.
+    /// Returns the position of the break before the last value on the axis, if there is one.
     pub fn break_position(&self) -> Option<f64> {
         match self {
             Self::Steps(values) if needs_break(values) => {

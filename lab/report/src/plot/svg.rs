@@ -179,7 +179,7 @@ impl Anchor {
 
 /// Rounds a coordinate to a tenth of a pixel, which shortens the text to a third.
 fn round_to_tenth(value: f64) -> f64 {
-    assert!(value.is_finite(), "a coordinate is {value}");
+    assert!(value.is_finite(), "the coordinate {value} is not finite");
     // Adding zero turns -0 into 0.
     (value * 10.0).round() / 10.0 + 0.0
 }

@@ -115,7 +115,7 @@ impl SeriesStyle {
     }
 }
 
-/// Colours and line widths, for light, dark and paper.
+/// The style sheet: colours and line widths for light screens, dark screens and paper.
 pub const CSS: &str = include_str!("theme.css");
 
 #[cfg(test)]

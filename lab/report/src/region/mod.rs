@@ -20,7 +20,7 @@ pub struct Requirement {
     pub from: f64,
 }
 
-/// A drawing of regions that a study asks for.
+/// A drawing, for a study, of the points at which transports meet a requirement.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegionSpec {
@@ -32,12 +32,12 @@ pub struct RegionSpec {
     pub transports: Vec<String>,
     /// The swept keys of the horizontal and the vertical axis.
     pub axes: [String; 2],
-    /// The requirement.
+    /// The requirement that a point has to meet.
     #[serde(rename = "enough")]
     pub requirement: Requirement,
 }
 
-/// The regions of some transports over one plane.
+/// The regions of some transports: where each meets a requirement, in a plane of two axes.
 #[derive(Debug, Clone)]
 pub struct Region {
     /// File name and anchor of the drawing.
@@ -49,7 +49,7 @@ pub struct Region {
     transports: Vec<TransportRegion>,
 }
 
-/// The region of one transport.
+/// The region of one transport: the points at which it meets the requirement.
 #[derive(Debug, Clone)]
 struct TransportRegion {
     label: String,
@@ -64,7 +64,7 @@ struct TransportRegion {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RegionPoint {
     mean: f64,
-    /// The worse end of the mean's interval.
+    /// The worse end of the mean's confidence interval.
     worse_end: f64,
 }
 

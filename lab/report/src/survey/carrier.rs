@@ -10,7 +10,8 @@ use crate::plot::number;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Carrier {
     pub(super) is_challenger: bool,
-    /// The p-value: the probability of such runs if both transports carried the load equally well.
+    /// The p-value: the probability of runs that differ as much as the observed ones, if both transports carried the
+    /// load equally well.
     pub(super) p: f64,
 }
 

@@ -206,8 +206,8 @@ impl TransportComparison<'_> {
         }
     }
 
-    /// Describes how often the only transport that carries the load may collapse as well: the confidence interval of its mean does not
-    /// allow for a kind of run that did not occur.
+    /// Describes how high the share of collapsed runs may be for the transport that carries the load: the confidence
+    /// interval of its mean does not allow for more of them than there were.
     fn describe_possible_collapses(&self) -> Option<String> {
         let carrier = self.carrier.filter(|_| self.comparison.is_none() && self.metric != Metric::Outage)?;
         let winner = if carrier.is_challenger { self.challenger } else { self.reference };

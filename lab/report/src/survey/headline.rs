@@ -132,7 +132,8 @@ fn tally(lines: &[&Line<'_, '_>]) -> String {
     text + "."
 }
 
-/// Returns whether lost messages are described with the outcome: only if there are any, and a comparison.
+/// Returns whether lost messages are described with the outcome: only if messages were lost, and the transports can be
+/// compared.
 fn counts_losses(contest: &&TransportComparison<'_>) -> bool {
     contest.outcome() != Outcome::Unknown && contest.describe_losses().is_some()
 }

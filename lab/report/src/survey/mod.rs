@@ -120,7 +120,7 @@ impl<'d> Survey<'d> {
         })
     }
 
-    /// Returns the combinations of steps at which a point is.
+    /// Returns the combinations of steps to which a point belongs.
     fn steps(&self, cell: &Cell) -> Vec<Vec<usize>> {
         let steps_of = |axis: &Axis| {
             if !axis.affects(cell) {
@@ -139,12 +139,13 @@ impl<'d> Survey<'d> {
         self.cells.get(&(transport, steps.to_vec())).copied()
     }
 
-    /// Returns every combination of steps of the axes from the `from`-th on, the last axis changing fastest.
+    /// Returns every combination of steps of the axes, starting with the axis of index `from`; the last axis changes
+    /// fastest.
     pub fn combinations(&self, from: usize) -> Vec<Vec<usize>> {
         combine(self.axes.iter().skip(from).map(Axis::ascending))
     }
 
-    /// Describes a combination of steps of the axes from the `from`-th on.
+    /// Describes the `steps` of the axes, starting with the axis of index `from`.
     pub fn describe_steps(&self, from: usize, steps: &[usize]) -> String {
         let parts = self.axes.iter().skip(from).zip(steps).map(|(axis, step)| axis.describe_step(*step));
         parts.collect::<Vec<_>>().join(", ")
@@ -200,8 +201,8 @@ impl<'d> Survey<'d> {
         )
     }
 
-    /// Returns the figures, numbered from `first`. These are the figures that the experiment asks for, or
-    /// else those that its axes determine.
+    /// Returns the figures, numbered from `first`. These are the figures that the experiment requests, or otherwise
+    /// those that its axes determine.
     pub fn figures(&self, requests: &[FigureRequest], data: &'d Dataset, first: usize) -> Vec<Figure> {
         if requests.is_empty() {
             return figures::figures(self, first);
@@ -219,7 +220,7 @@ impl<'d> Survey<'d> {
     }
 }
 
-/// Returns every combination of one step of each axis, the last axis changing fastest.
+/// Returns every combination of one step of each axis; the last axis changes fastest.
 pub fn combine(axes: impl Iterator<Item = Vec<usize>>) -> Vec<Vec<usize>> {
     let extend = |done: Vec<Vec<usize>>, steps: Vec<usize>| {
         let with = |done: &Vec<usize>| steps.iter().map(|step| [&done[..], &[*step]].concat()).collect();

@@ -80,7 +80,8 @@ impl<'s, 'd> Condition<'s, 'd> {
         })
     }
 
-    /// Returns a figure around the first event, without what depends on its metric.
+    /// Returns a figure of the time around the first event. Its metric determines the name (`what`), the axes and the
+    /// curves.
     fn around_event(&self, what: &str, x: Scale, y: Axis, curves: Vec<TimeCurve>) -> Option<Figure> {
         let (first, event) = self.first_event()?;
         let events = &self.cells.first()?.0.conditions.disruptions;
@@ -97,7 +98,8 @@ impl<'s, 'd> Condition<'s, 'd> {
         Some(self.figure(caption, x, y, Curves::OverTime { curves, events, recoveries }))
     }
 
-    /// Returns a metric over whole runs; `None` around an event, which has figures of its own.
+    /// Returns a figure of a metric over whole runs; `None` if an event disrupts the path, because there are other
+    /// figures for events.
     fn whole_runs(&self, metric: Metric) -> Option<Figure> {
         if self.first_event().is_some() {
             return None;

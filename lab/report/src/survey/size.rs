@@ -35,7 +35,8 @@ impl DifferenceSize {
         format!("{} to {}", end(self.low), end(self.high))
     }
 
-    /// Formats the interval of a difference that may have either sign: `3 % lower to 4 % higher`, where the size itself is `word`.
+    /// Formats the interval of a difference that may have either sign: `3 % lower to 4 % higher`. `word` describes
+    /// positive ends of the interval (`higher`), `opposite` negative ones.
     pub(super) fn format_signed_interval(&self, word: &str, opposite: &str) -> String {
         let unit = self.unit;
         let end = |end: f64| match end.is_finite() {
@@ -49,7 +50,7 @@ impl DifferenceSize {
     }
 }
 
-/// Rounds a fraction in percent to two significant digits.
+/// Rounds a percentage to two significant digits.
 pub(super) fn round_to_two_digits(share: f64) -> f64 {
     round_to_digits(share, 2)
 }

@@ -41,8 +41,8 @@ pub struct TransportComparison<'d> {
     /// The comparison of the means; for times, of their logarithms.
     pub(super) comparison: Option<Comparison>,
     pub(super) is_ratio: bool,
-    /// Whether one of the transports has no steady state. The outcome then holds for runs of this length, and is the
-    /// same in both halves of the runs.
+    /// Whether one of the transports has no steady state. The outcome then applies to runs of this length only, and is
+    /// the same in both halves of the runs.
     pub(super) is_unsteady: bool,
     /// The transport that carries the load, if only one does.
     pub(super) carrier: Option<Carrier>,
@@ -135,7 +135,7 @@ impl<'d> TransportComparison<'d> {
         self.runs_are_identical() && is_random(self.challenger) && is_random(self.reference)
     }
 
-    /// Returns whether all repetitions of both were the same and nothing is random.
+    /// Returns whether all repetitions of both transports were the same and nothing is random.
     pub fn is_exact(&self) -> bool {
         self.runs_are_identical() && !self.has_no_events()
     }

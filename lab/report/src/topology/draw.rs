@@ -105,7 +105,7 @@ struct Edge {
     ends: (usize, usize),
     /// Pixels by which the middle of the line is moved sideways, to separate parallel links.
     curvature: f64,
-    /// Name and settings; empty for a membership of a LAN.
+    /// The lines of the label: the link's name and settings; empty for a node's membership of a LAN.
     label_lines: Vec<String>,
 }
 

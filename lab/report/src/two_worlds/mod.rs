@@ -145,7 +145,7 @@ mod tests {
         let report = Report::of_both(&model, &kernel).unwrap();
         assert_eq!(today(&report, "ikr53-8"), [Some(false), Some(true)]);
         let html = report.html();
-        let lead = html.find("they disagree on").expect("it is said");
+        let lead = html.find("the worlds disagree on").expect("it is said");
         assert!(lead < html.find("class=\"question\"").unwrap());
         assert!(
             html.contains("<a href=\"#ikr53-8\">ikr53-8</a> (holds in the kernel only)"),
@@ -153,7 +153,7 @@ mod tests {
             &html[lead..]
         );
         assert!(html.contains(
-            "The claim holds in the kernel, and not in the model; they also disagree if only the points that were measured in both are counted"
+            "The claim holds in the kernel, and not in the model; the worlds also disagree if only the points that were measured in both are counted"
         ));
         assert!(html.contains("<span class=\"chip v-bad\" title=\"not reproduced today\">model: "));
         assert!(!Report::gather(&model).unwrap().html().contains("class=\"worlds\""));

@@ -12,7 +12,7 @@ pub struct CollapseCounts {
 }
 
 impl CollapseCounts {
-    /// Returns the p-value of the difference if runs collapsed equally often in both worlds.
+    /// Returns the p-value of the hypothesis that runs collapse equally often in both worlds.
     pub fn p_value(&self) -> f64 {
         fisher_exact(self.kernel, self.model)
     }

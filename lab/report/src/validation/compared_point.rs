@@ -29,7 +29,7 @@ pub struct ComparedPoint {
     pub p99: Option<MedianComparison>,
     /// Comparison of the throughputs of both worlds' median runs, in kbit/s; `None` if a world has no median run.
     pub throughput: Option<MedianComparison>,
-    /// The number of collapsed runs.
+    /// The number of collapsed runs in each world.
     pub collapses: CollapseCounts,
     /// The metric of the verdict: response time (mean, 99th percentile and collapses) or throughput.
     pub metric: Metric,

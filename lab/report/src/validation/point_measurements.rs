@@ -7,8 +7,8 @@ use super::runs::RunValues;
 
 /// The values of one world; times are in ms.
 ///
-/// A quantile is computed per repetition: the repetitions of both worlds have the same length, so its bias is the same.
-/// A repetition with more failures than messages above the quantile has no value for it.
+/// A quantile is computed per repetition. The repetitions of both worlds have the same length, so the quantile has the
+/// same bias in both. A repetition with more failures than messages above the quantile has no value for it.
 #[derive(Debug, Clone)]
 pub struct PointMeasurements {
     /// The number of repetitions.
@@ -21,13 +21,13 @@ pub struct PointMeasurements {
     pub collapsed: usize,
     /// The mean response time over all repetitions, with its 95 % interval; `None` if nothing completed.
     pub overall: Option<Interval>,
-    /// Mean response time.
+    /// Mean response time of each repetition, in ms.
     pub mean: RunValues,
-    /// Median response time.
+    /// Median response time of each repetition, in ms.
     pub median: RunValues,
-    /// 99th percentile.
+    /// 99th percentile of the response times of each repetition, in ms.
     pub p99: RunValues,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the response times of each repetition, in ms.
     pub p999: RunValues,
     /// The rate of user data from the first message sent to the last one delivered, in kbit/s.
     pub throughput: RunValues,

@@ -55,7 +55,8 @@ impl Attempts {
     }
 }
 
-/// Returns the key of a name and a network, which contains no space. Names differ in more than their case.
+/// Returns the key of a name and a network, which contains no space. Names that differ only in upper and lower case
+/// have the same key.
 pub fn name_at_network(network: &str, name: &str) -> String {
     let name: String = name.chars().take(MAX_NAME_LENGTH).collect();
     format!("{network} {}", name.to_lowercase())

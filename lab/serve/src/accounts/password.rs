@@ -23,8 +23,9 @@ std::thread_local! {
     pub static HASHED_PASSWORDS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// Capacity of the memory of a hash, in KiB. glibc obtains more than 32 MiB directly from the kernel, and returns it after
-/// use. Less would remain with each thread that has ever hashed a password. mallopt(3), `M_MMAP_THRESHOLD`
+/// Capacity of the memory of a hash, in KiB. glibc obtains more than 32 MiB directly from the kernel, and returns it
+/// after use. A smaller block would stay allocated in each thread that has ever hashed a password. mallopt(3),
+/// `M_MMAP_THRESHOLD`
 const MAPPED_BLOCKS: usize = 33 << 10;
 
 /// Hashes a password with the memory that `params` require.

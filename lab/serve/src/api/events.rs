@@ -56,7 +56,7 @@ enum Scope {
 /// Streams the events of an experiment: `state` (the experiment), `progress`, `point` (a row of points.json),
 /// `log` (a line), `shell` (an entry of its shell).
 #[utoipa::path(get, path = "/api/experiments/{id}/events", params(("id" = i64, Path)), responses(
-    (status = 200, description = "A stream that begins with the state", body = String, content_type = "text/event-stream"),
+    (status = 200, description = "An event stream that begins with the state of the experiment", body = String, content_type = "text/event-stream"),
     (status = 404, body = Problems), (status = 429, body = Problems)))]
 async fn experiment_events(
     Extract(server): Extract<SharedServer>,
@@ -73,7 +73,7 @@ async fn experiment_events(
 /// Streams `state`, `progress` and `closed` (deleted) of all experiments visible to the user. The id of each event is
 /// the number of the experiment.
 #[utoipa::path(get, path = "/api/events", responses(
-    (status = 200, description = "A stream", body = String, content_type = "text/event-stream"),
+    (status = 200, description = "An event stream", body = String, content_type = "text/event-stream"),
     (status = 429, description = "Too many streams of the user", body = Problems)))]
 async fn all_events(
     Extract(server): Extract<SharedServer>,

@@ -21,7 +21,7 @@ use crate::server::{Server, SharedServer};
 use crate::store::Text;
 use crate::submission::{Change, NewText, Rerun, Submission};
 
-/// Number of octets of texts from which on no older versions are listed.
+/// The list of a text's versions ends with the version at which their total length reaches this number of octets.
 const MAX_VERSIONS_SIZE: usize = 2 << 20;
 /// Maximum length of a list.
 const MAX_LIST_LENGTH: usize = 1000;
@@ -167,8 +167,8 @@ async fn replace_text(
     run_expensive(server, &user, move |server| server.replace_text(&requester, id, &text)).await.map(Json)
 }
 
-/// Returns the newest versions of the text of an experiment, the newest first: as many as have 2 MiB. `text?version=N`
-/// returns older ones.
+/// Returns the newest versions of the text of an experiment, the newest first, until their total length reaches 2 MiB.
+/// `text?version=N` returns older ones.
 #[utoipa::path(get, path = "/api/experiments/{id}/versions", params(("id" = i64, Path)), responses(
     (status = 200, body = Vec<Text>), (status = 404, body = Problems)))]
 async fn versions(
@@ -229,7 +229,7 @@ action!(
 /// Submits an experiment again as a new one, optionally with other values.
 #[utoipa::path(post, path = "/api/experiments/{id}/again", params(("id" = i64, Path)), request_body = Option<Rerun>,
     responses((status = 201, body = Experiment), (status = 404, body = Problems),
-    (status = 422, description = "The text with these values has errors", body = Problems),
+    (status = 422, description = "With these values the text of the experiment has errors", body = Problems),
     (status = 429, description = "Too many unfinished experiments", body = Problems)))]
 async fn rerun(
     Extract(server): Extract<SharedServer>,

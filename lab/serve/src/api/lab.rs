@@ -27,7 +27,7 @@ pub fn routes() -> OpenApiRouter<SharedServer> {
 pub struct Machine {
     /// Number of cores for experiments.
     pub cores: u32,
-    /// Number of cores that no experiment holds.
+    /// Number of cores that no experiment uses.
     pub free_cores: u32,
     /// Model of the processor.
     pub cpu: String,

@@ -38,7 +38,8 @@ struct Authentication;
 
 impl Modify for Authentication {
     fn modify(&self, description: &mut utoipa::openapi::OpenApi) {
-        let session = ApiKeyValue::with_description(COOKIE_NAME, "the cookie of POST /api/login");
+        let session =
+            ApiKeyValue::with_description(COOKIE_NAME, "the session cookie that POST /api/login sets");
         let schemes = [
             ("token", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer))),
             ("session", SecurityScheme::ApiKey(ApiKey::Cookie(session))),
@@ -65,7 +66,7 @@ const COMMON_ERRORS: &str = "An error that any operation can return: no Host hea
      by a page of another site (403), unknown host name (421), headers too long (431), internal error \
      (500), too many requests (429, 503), disk full (507)";
 
-const NOT_MODIFIED: &str = "The client has this version, whose entity tag it sent in If-None-Match";
+const NOT_MODIFIED: &str = "The client already has this version: If-None-Match contains its entity tag";
 
 /// Adapts the description to the OpenAPI standard: removes the star from the router's `{*path}`, gives each operation
 /// a unique name and the errors that parsing a request can cause, and each response a description. OpenAPI 3.1,

@@ -55,7 +55,7 @@ pub struct MovieLink {
 pub struct Hop {
     /// Number of the packet, the same on every hop.
     pub packet: u32,
-    /// Index of the link's direction in `lines`.
+    /// Index of the link's direction in the list of links of the animation.
     #[serde(rename = "line")]
     pub link: usize,
     /// Time at which the packet was queued.
@@ -88,7 +88,7 @@ pub struct Message {
     pub due: u64,
     /// Times at which the request was written, first sent, last sent, completely received, and delivered.
     pub request: Option<[u64; 5]>,
-    /// The same times of the reply.
+    /// Times at which the reply was written, first sent, last sent, completely received, and delivered.
     pub reply: Option<[u64; 5]>,
 }
 
@@ -97,7 +97,7 @@ pub fn movie(experiment: &Experiment, text: &str, point: usize, repetition: u32)
     let point = point_of(experiment, point)?;
     if repetition >= point.repetitions.max {
         return Err(format!(
-            "no repetition {repetition}: the point has {} repetitions, counted from 0",
+            "no repetition {repetition}: the point has {} repetitions; the first is number 0",
             point.repetitions
         ));
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitStatus;
 
-/// What the scheduler is told.
+/// A message to the scheduler.
 #[derive(Debug)]
 pub enum SchedulerMessage {
     /// A state changed: check which processes to start and to end.

@@ -77,8 +77,8 @@ impl RunnerCommand {
         journal.is_ok_and(|journal| matches!(journal.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
-    /// Starts the process of an experiment. `line` gets each line that the process writes; after the last line, `exit`
-    /// gets the exit status.
+    /// Starts the process of an experiment. Calls `line` with each line that the process writes and, after the last
+    /// line, `exit` with the exit status.
     pub fn start(
         &self,
         experiment: &Experiment,
@@ -131,8 +131,8 @@ impl RunnerCommand {
         Ok((Path::new("..").join(own).join(file), summary))
     }
 
-    /// Starts a shell on the network of a point of the experiment in `file`. `line` gets each line of output, and
-    /// `exit` the exit status after the last line.
+    /// Starts a shell on the network of a point of the experiment in `file`. Calls `line` with each line of output and,
+    /// after the last line, `exit` with the exit status.
     pub fn start_shell(
         &self,
         file: &Path,
@@ -233,7 +233,7 @@ impl RunnerCommand {
     }
 }
 
-/// Passes only those environment variables on that `hol` uses.
+/// Removes all variables from a command's environment except those that `hol` uses.
 pub fn restrict_environment(command: &mut process::Command) -> &mut process::Command {
     let passed = PASSED_VARIABLES.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     command.env_clear().envs(passed)
@@ -292,7 +292,7 @@ fn read_lines(stream: impl Read, line: impl Fn(String)) {
 
 /// Appends a line to a log of limited size.
 pub fn append_to_log(dir: &Path, line: &str) {
-    /// Size in octets from which on no more lines are appended.
+    /// Size of a log in octets from which on no more lines are appended.
     const MAX_LOG_SIZE: u64 = 1 << 20;
     let write = || -> io::Result<()> {
         let mut file = File::options().create(true).append(true).open(dir.join("log"))?;

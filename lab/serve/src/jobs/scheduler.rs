@@ -70,7 +70,7 @@ struct Scheduler {
     /// For each experiment: how many times its process was killed since the last completed run, and the number of runs
     /// completed by then.
     kill_counts: BTreeMap<i64, (u32, u64)>,
-    /// Whether something has changed, so that the queue has to be decided again.
+    /// Whether something has changed, so that the queue has to be checked again.
     queue_needs_check: bool,
     /// The reasons for waiting that were reported last.
     reported_reasons: BTreeMap<i64, String>,
@@ -224,7 +224,7 @@ impl Scheduler {
         let mut waiting = self.server.store.queued_experiments()?;
         for one in &mut waiting {
             if self.jobs.contains_key(&one.id) {
-                one.obstacle = Some("its previous process is still running".to_owned());
+                one.obstacle = Some("the previous process of the experiment is still running".to_owned());
             }
         }
         let taken = self.jobs.values().map(|job| job.cores).sum();
@@ -238,7 +238,7 @@ impl Scheduler {
                 .iter_mut()
                 .find(|one| one.id == busy.0)
                 .expect("the queue decides only about queued experiments");
-            one.obstacle = Some("another process is writing its results".to_owned());
+            one.obstacle = Some("another process is writing the results of the experiment".to_owned());
             // The scheduler is not notified when that process ends.
             self.queue_needs_check = true;
             verdicts = decide(waiting.clone(), self.server.config.cores, taken);
@@ -301,7 +301,8 @@ impl Scheduler {
                 self.jobs.insert(id, job);
             }
             Err(error) => {
-                let why = failure_reason(&format!("its process cannot be started: {error}"));
+                let why =
+                    failure_reason(&format!("the process of the experiment cannot be started: {error}"));
                 self.server.apply_event(id, Event::Fail, &why);
             }
         }
@@ -322,7 +323,8 @@ impl Scheduler {
         let exit = move |status| drop(exits.send(SchedulerMessage::Exit(id, status)));
         if is_shell {
             let server = self.server.clone();
-            let ready = move || server.apply_event(id, Event::Report, "its nodes are ready");
+            let ready =
+                move || server.apply_event(id, Event::Report, "the nodes of the experiment are ready");
             let started = self.server.start_shell(entry, 0, ShellPurpose::Nodes, ready, exit);
             return started.map_err(|refusal| refusal.to_string());
         }
@@ -372,9 +374,10 @@ impl Scheduler {
                 (Event::Fail, failure_reason(&job.last_text))
             }
             Ok(_) => self.event_of_killed_process(id, job.runs),
-            Err(error) => {
-                (Event::Fail, format!("its process has ended; its exit status is unknown: {error}"))
-            }
+            Err(error) => (
+                Event::Fail,
+                format!("the process of the experiment has ended; its exit status is unknown: {error}"),
+            ),
         };
         if event != Event::Die {
             self.kill_counts.remove(&id);
@@ -388,9 +391,14 @@ impl Scheduler {
         match state {
             Some(State::Starting) => {
                 let note = self.server.shells.last_message(id);
-                (Event::Fail, failure_reason(&note.unwrap_or_else(|| "its nodes did not start".to_owned())))
+                (
+                    Event::Fail,
+                    failure_reason(
+                        &note.unwrap_or_else(|| "the nodes of the experiment did not start".to_owned()),
+                    ),
+                )
             }
-            _ => (Event::SwapOut, "the terminal on its nodes was ended".to_owned()),
+            _ => (Event::SwapOut, "the terminal on the nodes was ended".to_owned()),
         }
     }
 
@@ -403,13 +411,14 @@ impl Scheduler {
         if *times < MAX_KILLS {
             return (
                 Event::Die,
-                "its process was killed; the experiment continues after its completed runs".to_owned(),
+                "the process of the experiment was killed; the experiment continues after its completed runs"
+                    .to_owned(),
             );
         }
         (
             Event::Fail,
             format!(
-                "its process was killed {MAX_KILLS} times without completing a run; check that the machine has enough memory"
+                "the process of the experiment was killed {MAX_KILLS} times without completing a run; check that the machine has enough memory"
             ),
         )
     }

@@ -123,7 +123,7 @@ fn body(compared: &[ComparedExperiment], differing: &BTreeSet<String>, constant:
                 }
             }
             @if known < 2 {
-                p.soft { "There are no settings to compare: studies have none, and neither have experiments whose text this version cannot read." }
+                p.soft { "There are no settings to compare: studies have no settings, and this version cannot read the text of the other experiments." }
             } @else if differing.is_empty() {
                 p.soft { "The settings of these experiments are the same." }
             }

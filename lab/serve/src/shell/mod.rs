@@ -178,7 +178,7 @@ impl Server {
         self.entry_to_change(requester, id)?;
         if line.contains(['\n', '\r', '\0']) || line.len() > MAX_LINE_LENGTH {
             return Err(Refusal::bad_request(
-                "this is not one line of text",
+                "the input is not one line of text",
                 format!("send one line of at most {MAX_LINE_LENGTH} octets"),
             ));
         }

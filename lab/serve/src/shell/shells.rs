@@ -16,7 +16,7 @@ const IDLE_TIMEOUT: f64 = 1800.0;
 #[derive(Debug, Default)]
 pub struct Shells {
     all: Mutex<BTreeMap<i64, ShellSession>>,
-    /// Held while a shell is started, which may take seconds.
+    /// Locked while a shell is being started, which may take seconds.
     starting: Mutex<()>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct ShellProcess {
 pub enum ShellPurpose {
     /// A terminal, independent of the runs of an experiment.
     Terminal,
-    /// The nodes of an experiment without traffic: the shell holds cores, and ends when the experiment is swapped out.
+    /// The nodes of an experiment without traffic: the shell uses cores, and ends when the experiment is swapped out.
     Nodes,
 }
 

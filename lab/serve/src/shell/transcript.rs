@@ -15,8 +15,8 @@ pub struct Entry {
     /// Number of the entry, from 0. A gap means that entries were removed or missed.
     #[serde(rename = "at")]
     pub number: u64,
-    /// `{"prompt": {node, now, code, nodes}}`, the input `{"line": TEXT}`, the output `{"out": TEXT}`, `{"err":
-    /// TEXT}` or `{"note": TEXT}`, or at the end `{"end": REASON}`.
+    /// The content as JSON: `{"prompt": {node, now, code, nodes}}`, the input `{"line": TEXT}`, the output `{"out":
+    /// TEXT}`, `{"err": TEXT}` or `{"note": TEXT}`, or at the end `{"end": REASON}`.
     #[serde(rename = "said")]
     pub content: Value,
 }

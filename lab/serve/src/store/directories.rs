@@ -7,19 +7,20 @@ use rusqlite::{OptionalExtension, Transaction};
 
 use super::Store;
 
-/// Whose directory it is.
+/// The kind of owner of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
-    /// An experiment.
+    /// The directory belongs to an experiment.
     Experiment,
-    /// A user.
+    /// The directory belongs to a user.
     User,
-    /// A project.
+    /// The directory belongs to a project.
     Project,
 }
 
 impl Owner {
-    /// Returns the name of the table and of the parent directory, which are the same.
+    /// Returns the name of the database table of these owners, which is also the name of their directories' parent
+    /// directory.
     pub const fn table_name(self) -> &'static str {
         match self {
             Self::Experiment => "experiments",

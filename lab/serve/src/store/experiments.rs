@@ -226,7 +226,7 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes an experiment that holds no cores; returns whether there was such an experiment.
+    /// Deletes an experiment that uses no cores; returns whether there was such an experiment.
     pub fn remove_experiment(&self, id: i64) -> rusqlite::Result<bool> {
         let remove = "DELETE FROM experiments WHERE id = ?1 AND state NOT IN ('starting', 'active')";
         self.transact_on_full_disk(|transaction| Ok(transaction.execute(remove, [id])? > 0))

@@ -27,7 +27,7 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// File name of the database in a state directory.
 pub const DATABASE_FILE: &str = "lab.db";
-/// File name of the reserve, next to the database.
+/// Name of the reserve, a file next to the database that is deleted to free space on a full disk.
 const RESERVE_FILE: &str = "reserve";
 
 /// The database of the server.
@@ -80,8 +80,8 @@ impl Store {
         let _ = self.reserve.fill();
     }
 
-    /// Runs `work` in a transaction. If the disk is full, releases the reserve and tries again. Only for deletions,
-    /// and for state changes of experiments, which may end what fills the disk.
+    /// Runs `work` in a transaction. If the disk is full, releases the reserve and tries again. Used only for
+    /// deletions, and for state changes of experiments, which may end the experiment that fills the disk.
     fn transact_on_full_disk<T>(
         &self,
         work: impl Fn(&Transaction<'_>) -> rusqlite::Result<T>,

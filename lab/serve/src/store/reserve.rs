@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Size of the reserve in octets: more than a few transactions write.
 const RESERVE_SIZE: usize = 1 << 20;
 
-/// A file of the state directory that occupies disk space.
+/// A file of the state directory that occupies disk space, which is freed when the disk is full.
 #[derive(Debug)]
 pub struct Reserve(PathBuf);
 

@@ -36,7 +36,8 @@ impl Store {
         connection.prepare_cached(&sql)?.query_row(params![id, version], text).optional()
     }
 
-    /// Returns the newest versions of the text of experiment `id`, the newest first, until they have `max` octets.
+    /// Returns the newest versions of the text of experiment `id`, the newest first, until their total length reaches
+    /// `max` octets.
     pub fn texts(&self, id: i64, max: usize) -> rusqlite::Result<Vec<Text>> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(&format!("{SELECT_TEXT} ORDER BY t.version DESC"))?;
@@ -63,7 +64,7 @@ impl Store {
         now: i64,
     ) -> rusqlite::Result<Option<Result<StateChange, State>>> {
         self.transact(|transaction| {
-            let from = match apply(transaction, id, Event::Modify, "its text was changed", now)? {
+            let from = match apply(transaction, id, Event::Modify, "the text of the experiment was changed", now)? {
                 Some(Ok(moved)) => moved.from,
                 refused => return Ok(refused),
             };

@@ -157,7 +157,7 @@ async fn actions_move_an_experiment_through_its_states() {
     lab.server.apply_event(id, Event::Report, "");
     let refused = lab.ask(Method::PUT, &path("text")).json(&new).send().await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
-    assert!(refused.text.contains("swap it out first"), "{}", refused.text);
+    assert!(refused.text.contains("swap the experiment out first"), "{}", refused.text);
     let refused = lab.ask(Method::DELETE, &format!("/api/experiments/{id}")).send().await;
     assert_eq!(refused.status, StatusCode::CONFLICT);
     assert_eq!(state("terminate").await, (200, "terminated".to_owned()));

@@ -119,7 +119,7 @@ fn process_that_is_always_killed_fails_its_experiment() {
     let (states, why) = life("kill -9 $$");
     assert_eq!(states.iter().filter(|state| *state == "starting").count(), 5);
     assert_eq!(states.last().unwrap(), "failed");
-    assert!(why.starts_with("its process was killed 5 times"), "{why}");
+    assert!(why.starts_with("the process of the experiment was killed 5 times"), "{why}");
 }
 
 /// A process that another program interrupted counts as killed, although it saved its results.
@@ -158,7 +158,7 @@ fn experiment_over_the_disk_quota_is_swapped_out() {
     let lives = lives::<1>(&fill, Quota { octets: 1 << 20, ..Quota::UNLIMITED });
     assert_eq!(lives[0].0, ["queued", "starting", "active", "swapped_out"]);
     let why = &lives[0].1;
-    assert!(why.starts_with("its project uses ") && why.contains(" of 1 MiB of disk"), "{why}");
+    assert!(why.starts_with("the project uses ") && why.contains(" of 1 MiB of disk"), "{why}");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn experiment_of_a_project_without_further_runs_does_not_start() {
     // Whether the test sees `queued` depends on timing: an event has the state at the time of writing.
     assert_eq!(lives[1].0.last().unwrap(), "swapped_out");
     assert!(!lives[1].0.contains(&"starting".to_owned()), "{:?}", lives[1].0);
-    assert_eq!(lives[1].1, "its project has 1 runs, which is the maximum; delete experiments");
+    assert_eq!(lives[1].1, "the project has 1 runs, which is the maximum; delete experiments");
 }
 
 /// All versions of texts, and the files of the project, count for its disk quota.

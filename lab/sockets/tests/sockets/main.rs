@@ -199,9 +199,9 @@ fn sctp_runs_or_is_refused_with_a_remedy() {
 fn impossible_runs_are_refused_before_any_socket_is_opened() {
     for (transport, expected) in [
         ("tcp:stack=linux-2.6.16", "stack=linux-2.6.16: the kernel uses its own stack"),
-        ("tcp:rto_min=1s", "rto_min=1s: in Linux this is also the minimum of the RTO's variance term"),
+        ("tcp:rto_min=1s", "rto_min=1s: in Linux rto_min is also the minimum of the RTO's variance term"),
         ("tcp:nagle=classic", "nagle=classic: Linux implements only Minshall's variant"),
-        ("tcp:hystart=false", "hystart=false: the module tcp_cubic has one such parameter"),
+        ("tcp:hystart=false", "hystart=false: this parameter of the module tcp_cubic applies to all"),
         ("sctp:sack_delay=600ms", "sack_delay=600ms: the maximum is 500ms"),
         ("sctp:streams=8,max_inbound_streams=4", "streams=8: the other end accepts only"),
         ("sctp:lifetime=500us", "lifetime=500us: Linux supports only whole milliseconds"),

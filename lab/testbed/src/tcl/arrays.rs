@@ -10,7 +10,7 @@ use super::variables::Scope;
 use super::{COMMANDS, Word, WordError};
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command; `None` if it is neither `array` nor `info` nor `lassign`.
+    /// Executes `array`, `info` or `lassign`; `None` for another command.
     pub(super) fn array_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
@@ -42,7 +42,7 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Returns the names of procedures that match a pattern; `with_commands`, of all commands that match it.
+    /// Returns the names of procedures that match a pattern or, if `with_commands`, of all commands that match it.
     fn commands_named(&mut self, at: usize, pattern: &str, with_commands: bool) -> Outcome {
         let mut names: BTreeSet<String> = self.procedures.keys().cloned().collect();
         self.budget.charge_octets(at, names.iter().map(|name| ENTRY_OCTETS + name.len()).sum())?;
@@ -59,7 +59,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(list(found.iter().map(String::as_str)))
     }
 
-    /// Returns the indices of an array, in the order of Tcl.
+    /// Returns the indices of an array, in the order in which Tcl lists them.
     fn indices(&mut self, at: usize, array: &str) -> Result<Vec<String>, Stop> {
         let indices = self.variables.indices(array);
         let octets = indices.iter().map(|index| ENTRY_OCTETS + index.len());

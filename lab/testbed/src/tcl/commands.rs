@@ -17,7 +17,7 @@ pub(crate) const COMMANDS: [&str; 42] = [
 ];
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command on variables; `None` if it is another command.
+    /// Executes a basic command, such as `set`; `None` for another command.
     pub(super) fn basic_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -65,7 +65,7 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Assigns a value to a variable; an attribute of a host's object is set by the host.
+    /// Assigns a value to a variable. If the variable is an attribute of one of the host's objects, the host sets it.
     pub(super) fn assign(&mut self, at: usize, name: &str, value: String) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.resolve(name)
             && self.host.has_attribute(&object, &attribute)
@@ -78,7 +78,8 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(value)
     }
 
-    /// Returns the value of a variable; if it is an attribute of a host's object, the host returns the value.
+    /// Returns the value of a variable. If the variable is an attribute of one of the host's objects, the host returns
+    /// the value.
     pub(super) fn value_of(&mut self, at: usize, name: &str) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.resolve(name)
             && self.host.has_attribute(&object, &attribute)
@@ -96,7 +97,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Err(WordError { at, problem: self.variables.unknown(name) }.into())
     }
 
-    /// Adds text to a variable, which may be new; with `has_elements` the variable becomes a list.
+    /// Appends text to a variable, which need not exist; if `has_elements`, the variable becomes a list.
     fn append(&mut self, name: &Word, more: &str, has_elements: bool) -> Outcome {
         if let (Scope::Object(object), attribute) = self.variables.resolve(&name.text)
             && self.host.has_attribute(&object, &attribute)
@@ -143,7 +144,7 @@ impl<H: ScriptHost> Interpreter<H> {
         self.assign(name.at, &name.text, sum.to_string())
     }
 
-    /// Makes names refer to variables of a caller: `upvar 1 theirs own`.
+    /// Executes `upvar 1 theirs own`, which makes names refer to variables of a caller.
     fn upvar(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         let is_paired = arguments.len().is_multiple_of(2);
         let (depth, pairs) = match self.parse_level(arguments) {
@@ -160,7 +161,7 @@ impl<H: ScriptHost> Interpreter<H> {
     }
 }
 
-/// Parses a whole number.
+/// Parses a word as an integer.
 pub(super) fn whole_number(word: &Word) -> Result<i64, Stop> {
     match Number::parse(&word.text) {
         Some(Number::Whole(number)) => Ok(number),

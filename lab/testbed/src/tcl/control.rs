@@ -10,24 +10,24 @@ use super::parse::Command;
 use super::variables::Frame;
 use super::{Text, Word, WordError};
 
-/// A procedure's parameters, each with its default, and its body.
+/// A procedure: its parameters, each with its default value, and its body.
 #[derive(Debug)]
 pub(super) struct Procedure {
     parameters: Vec<(String, Option<String>)>,
     body: Word,
 }
 
-/// The start of the message of an error that the script itself reports.
+/// The prefix of the message for an error that the script itself raises.
 const SCRIPT_ERROR_PREFIX: &str = "the script itself says: ";
 
-/// Whether another iteration follows an iteration of a loop's body.
+/// Whether a loop continues after an iteration of its body.
 enum Iteration {
     Next,
     Last,
 }
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command for control flow; `None` if it is another command.
+    /// Executes a command for control flow; `None` for another command.
     pub(super) fn control_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -66,7 +66,7 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Runs commands with the variables of a caller: `uplevel 1 {commands}`, `uplevel #0 {commands}`.
+    /// Executes `uplevel 1 {commands}` or `uplevel #0 {commands}`, which run commands with the variables of a caller.
     fn uplevel(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         let (depth, rest) = self.parse_level(arguments);
         let text = rest.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
@@ -81,7 +81,8 @@ impl<H: ScriptHost> Interpreter<H> {
         result
     }
 
-    /// Returns the call depth of a level (1: the caller; `#0`: the global scope), and the words after the level.
+    /// Parses a level, where 1 means the caller and `#0` the global scope. Returns the call depth of the level, and the
+    /// words after it.
     pub(super) fn parse_level<'w>(&self, words: &'w [Word]) -> (usize, &'w [Word]) {
         let depth = self.variables.depth();
         let level = |word: &Word| match word.text.strip_prefix('#') {
@@ -119,7 +120,7 @@ impl<H: ScriptHost> Interpreter<H> {
         }
     }
 
-    /// Runs the commands of another file.
+    /// Executes `source`, which runs the commands of another file.
     fn source(&mut self, words: &[Word]) -> Outcome {
         self.budget.charge_turn(words[0].at)?;
         let file = self.host.file(words).map_err(Stop::Limit)?;
@@ -130,8 +131,8 @@ impl<H: ScriptHost> Interpreter<H> {
         }
     }
 
-    /// Returns the code with which the commands end, 0 if they do not end early; the variable gets their result.
-    /// catch(n).
+    /// Executes `catch`: runs commands and returns their return code, 0 if they do not end early. The variable `name`
+    /// is set to their result. catch(n).
     fn catch(&mut self, body: &Word, name: Option<&Word>) -> Outcome {
         let (code, value) = match self.evaluate(body.script()) {
             Ok(value) => ("0", value),
@@ -209,7 +210,7 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Executes commands, and then `next`, as long as a condition holds.
+    /// Executes `commands`, and then `next`, while a condition is true.
     fn repeat(&mut self, condition: &Word, commands: &[Command], next: Option<&Word>) -> Outcome {
         while self.condition(condition.script())? {
             self.budget.charge_turn(condition.at)?;
@@ -223,8 +224,8 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// Executes `foreach names list … commands`; with several lists, the number of iterations is that of the longest
-    /// list.
+    /// Executes `foreach names list … commands`. With several lists, the longest list determines the number of
+    /// iterations.
     fn foreach(&mut self, pairs: &[Word], body: &Word) -> Outcome {
         const SYNTAX: &str = "foreach name list {commands}";
         let (pairs, []) = pairs.as_chunks() else { return usage_error(body.at, SYNTAX) };
@@ -263,7 +264,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// Returns a procedure with these parameters, each a name, or a name and a default.
+    /// Returns a procedure with these parameters, each given as a name, or as a name and a default value.
     pub(super) fn procedure(&mut self, parameters: &Word, body: &Word) -> Result<Rc<Procedure>, Stop> {
         let all = list_of(parameters)?;
         self.budget.charge_octets(parameters.at, (1 + all.len()) * ENTRY_OCTETS)?;
@@ -278,8 +279,8 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(Rc::new(Procedure { parameters: settled, body: body.clone() }))
     }
 
-    /// Calls a procedure; a last parameter `args` gets all remaining arguments, as a list. The call begins
-    /// with the variables `implied`.
+    /// Calls a procedure. If its last parameter is `args`, that parameter gets all remaining arguments as a list. The
+    /// variables `implied` are set before the call.
     pub(super) fn call(
         &mut self,
         procedure: &Procedure,
@@ -320,14 +321,14 @@ impl<H: ScriptHost> Interpreter<H> {
     }
 }
 
-/// Creates the error of a `break` or `continue` outside of a loop.
+/// Returns the error for a `break` or `continue` outside of a loop.
 pub(super) fn outside_of_loop(at: usize) -> WordError {
     WordError { at, problem: "this is outside of any loop; remove it".to_owned() }
 }
 
-/// Creates the error of a command with wrong arguments.
+/// Returns the error for a command with wrong arguments.
 ///
-/// The arguments may be valid in Tcl and only unknown to hol, so `catch` does not catch this error.
+/// The arguments may be valid in Tcl and only unsupported by hol, so `catch` does not catch this error.
 pub(super) fn usage_error<T>(at: usize, form: &str) -> Result<T, Stop> {
     Err(Stop::Limit(WordError { at, problem: format!("the syntax is {form}") }))
 }

@@ -10,14 +10,14 @@ use super::number::{MEASURED_VALUE, Number, too_large};
 use super::parse::Parser;
 use super::{Text, WordError, error_at};
 
-/// Number of octets that is charged for each octet of an expression.
+/// Number of octets charged for each octet of an expression.
 const EXPRESSION_COST: usize = 32;
 
 /// Maximum length of a number in an expression, in octets.
 const LONGEST_NUMBER: usize = 100;
 
-/// Binary operators and their precedence. The longest operator has to be found first, so an operator comes before those
-/// with which it begins: `**` before `*`.
+/// Binary operators and their precedence. An operator comes before all operators with which it begins, such as `**`
+/// before `*`, because the longest operator must be found first.
 const OPERATORS: [(&str, u8); 23] = [
     ("||", 1),
     ("&&", 2),
@@ -46,7 +46,7 @@ const OPERATORS: [(&str, u8); 23] = [
 
 type Function = fn(f64) -> f64;
 
-/// Functions of one number with a real result.
+/// Functions of one number whose result is a floating-point number.
 const FUNCTIONS: [(&str, Function); 17] = [
     ("abs", f64::abs),
     ("acos", f64::acos),
@@ -73,14 +73,14 @@ type PairedFunction = fn(f64, f64) -> f64;
 const PAIRED_FUNCTIONS: [(&str, PairedFunction); 4] =
     [("atan2", f64::atan2), ("fmod", |x, y| x % y), ("hypot", f64::hypot), ("pow", f64::powf)];
 
-/// Functions whose results are whole numbers, numbers of the argument's type, or random.
+/// Functions whose result is an integer, has the type of the argument, or is random.
 const OTHER_FUNCTIONS: [&str; 10] =
     ["bool", "entier", "int", "isqrt", "max", "min", "rand", "round", "srand", "wide"];
 
-/// The modulus of Tcl's random numbers.
+/// The modulus of Tcl's generator of random numbers.
 const RANDOM_MODULUS: u64 = 2_147_483_647;
 
-/// Returns the state of the random generator for a seed.
+/// Returns the state of Tcl's random generator for a seed.
 fn tcl_seed(seed: i64) -> u64 {
     let state = seed as u64 & RANDOM_MODULUS;
     if state == 0 || state == RANDOM_MODULUS { state ^ 123_459_876 } else { state }
@@ -111,7 +111,7 @@ impl<H: ScriptHost> Interpreter<H> {
         }
     }
 
-    /// Returns whether a condition holds.
+    /// Returns whether a condition is true.
     pub(super) fn condition(&mut self, text: Text<'_>) -> Result<bool, Stop> {
         let at = text.script_position(0);
         let value = self.expression(text)?;
@@ -120,7 +120,7 @@ impl<H: ScriptHost> Interpreter<H> {
 }
 
 impl<H: ScriptHost> Expression<'_, '_, H> {
-    /// Evaluates `a ? b : c`, or an expression of higher precedence.
+    /// Evaluates `a ? b : c`, or an expression whose operators have a higher precedence.
     fn choice(&mut self, is_evaluated: bool) -> Outcome {
         let at = self.parser.script_position();
         let condition = self.binary(1, is_evaluated)?;
@@ -131,7 +131,7 @@ impl<H: ScriptHost> Expression<'_, '_, H> {
         let at = self.parser.script_position();
         let then = self.one_level_deeper(|inner| inner.choice(first))?;
         if !self.eat(":") {
-            return wrong(at, "a ? has no : behind it; write condition ? this : that");
+            return wrong(at, "a ? has no : after it; write condition ? this : that");
         }
         let otherwise = self.one_level_deeper(|inner| inner.choice(is_evaluated && !first))?;
         Ok(if first { then } else { otherwise })
@@ -197,7 +197,7 @@ impl<H: ScriptHost> Expression<'_, '_, H> {
             Some('$' | '[') => match self.parser.substitution()? {
                 Some(part) if is_evaluated => self.interpreter.value(at, &part),
                 Some(_) => Ok("0".to_owned()),
-                None => wrong(at, "a $ without a name behind it"),
+                None => wrong(at, "after a $ the name of a variable is missing"),
             },
             Some('"') => {
                 self.parser.take();
@@ -254,7 +254,7 @@ impl<H: ScriptHost> Expression<'_, '_, H> {
         Ok(text)
     }
 
-    /// Evaluates a function with its arguments, or a word for true or false.
+    /// Evaluates a function with its arguments, or a word for true or false, such as `yes`.
     fn function(&mut self, at: usize, is_evaluated: bool) -> Outcome {
         let mut name = String::new();
         while let Some(c) = self.parser.peek().filter(char::is_ascii_alphanumeric) {
@@ -327,8 +327,8 @@ impl<H: ScriptHost> Expression<'_, '_, H> {
         .to_string())
     }
 
-    /// Returns the result of `rand()`, or of `srand(7)`, which first sets the seed: expr(n), and `ExprRandFunc` of Tcl
-    /// 8.6.
+    /// Returns the result of `rand()`, or of `srand(7)`, which first sets the seed (expr(n); `ExprRandFunc` of Tcl
+    /// 8.6).
     fn random(&mut self, at: usize, seed: Option<i64>) -> Number {
         let interpreter = &mut *self.interpreter;
         if let Some(seed) = seed {
@@ -382,7 +382,7 @@ fn number(truth: bool) -> String {
     i64::from(truth).to_string()
 }
 
-/// Returns the value of a word for true or false, which may be abbreviated, such as `t` for true: Tcl_GetBoolean(3).
+/// Parses a word for true or false, which may be abbreviated, such as `t` for `true`: Tcl_GetBoolean(3).
 fn boolean(text: &str) -> Option<bool> {
     let text = text.to_ascii_lowercase();
     let is_cut = |full: &&str| !text.is_empty() && full.starts_with(&text);
@@ -397,7 +397,7 @@ fn boolean(text: &str) -> Option<bool> {
 
 fn truth(text: &str, at: usize) -> Result<bool, Stop> {
     if text == MEASURED_VALUE {
-        let problem = "this depends on results of the run, but a script is evaluated before; write the commands without the condition";
+        let problem = "this depends on results of the run, but a script is evaluated before the run; write the commands without the condition";
         return Err(Stop::Limit(WordError { at, problem: problem.to_owned() }));
     }
     boolean(text).map_or_else(|| Number::read(text, at).map(Number::is_true), Ok)

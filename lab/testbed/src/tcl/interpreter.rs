@@ -10,73 +10,74 @@ use super::parse::{Command, Part, RawWord, script};
 use super::variables::Variables;
 use super::{COMMANDS, Text, Word, WordError, suggestion};
 
-/// Maximum nesting of calls; deeper nesting is considered endless recursion.
+/// Maximum nesting of calls; a script with deeper nesting is rejected as endless recursion.
 const MAX_NESTING: usize = 60;
-/// Maximum nesting of brackets, in all commands that are executed together.
+/// Maximum nesting of command substitutions in brackets, over all commands that are being executed.
 const MAX_BRACKETS: usize = 100;
-/// Maximum number of octets of all scripts that are nested in each other: the parsed commands of the outer ones stay in
+/// Maximum number of octets of scripts nested in each other, because the parsed commands of the outer scripts stay in
 /// memory.
 const MAX_NESTED: usize = 4 << 20;
-/// The length of a command's result is divided by this before it is charged: a result is only copied, which takes less
+/// The length of a command's result is divided by this number before it is charged, because copying a result takes less
 /// time than other work.
 const COPY_DISCOUNT: usize = 8;
-/// Number of commands that is charged in addition for a command of the host, because it may create an object or search
-/// for a name.
+/// Number of additional commands charged for a command of the host, because it may create an object or search for a
+/// name.
 const HOST_COMMAND_COST: u64 = 3;
-/// Number of octets that is charged for a search for a similar name.
+/// Number of octets charged for the search for a similar name.
 pub(super) const SUGGESTION_COST: usize = 1 << 16;
 
-/// The end of an error message: what scripts may contain.
+/// The end of an error message, which says what scripts may contain.
 const SUPPORTED_SCRIPTS: &str = "hol supports ns's nodes, links, LANs, agents of TCP, UDP and SCTP, FTP, CBR, Exponential, Pareto and Telnet";
 
-/// A provider of commands that are not Tcl's own.
+/// A provider of commands that do not belong to Tcl itself.
 pub(crate) trait ScriptHost {
-    /// Runs a command; `None` if it does not exist. The first word is its name.
+    /// Executes a command; `None` if the host has no such command. The first word is the command's name.
     fn command(&mut self, words: &[Word]) -> Option<Result<String, WordError>>;
-    /// Names an object after the global variable that is set to it.
+    /// Names an object after the first global variable that is set to it.
     fn name_after_variable(&mut self, variable: &str, value: &str);
-    /// Handles an unknown command; returns a result for it if the script may continue.
+    /// Records an unknown command. Returns its result if the script may continue, otherwise an error.
     fn report_unknown(&mut self, complaint: WordError) -> Result<String, WordError>;
-    /// Returns whether a variable of an object is an attribute of the host; all others are the script's own.
+    /// Returns whether a variable of an object is an attribute of the host; all other variables are the script's own.
     fn has_attribute(&self, object: &str, attribute: &str) -> bool;
-    /// Returns the class of an object; `None` if it is not an object of the host.
+    /// Returns the class of an object; `None` if the host has no such object.
     fn class_of(&self, object: &str) -> Option<String>;
-    /// Notes that a script draws a random number of Tcl without a seed.
+    /// Records that a script draws one of Tcl's random numbers without setting a seed.
     fn note_unseeded(&mut self, at: usize);
-    /// Notes that a script sets a variable of its own in an object of the host.
+    /// Records that a script sets a variable of its own in one of the host's objects.
     fn note_script_variable(&mut self, words: &[Word]);
-    /// Checks a method that a script defines for the host's class `class` itself, or, if `extends`, for a subclass or an
-    /// object of it.
+    /// Checks a method that a script defines for the host's class `class` or, if `extends`, for a subclass or an object
+    /// of this class.
     fn check_method(&mut self, class: &Word, method: &Word, extends: bool);
     /// Returns the names of the host's commands.
     fn names(&self) -> Vec<&'static str>;
-    /// Returns the text of a file that the script reads; `None` for a built-in file. Also returns the
-    /// position of its first octet among all sources.
+    /// Returns the text of a file that the script reads, and the offset of its first octet among all sources; `None`
+    /// for a built-in file.
     fn file(&mut self, words: &[Word]) -> Result<Option<(String, usize)>, WordError>;
-    /// Returns whether the script can read this file.
+    /// Returns whether the script can read the file `name`.
     fn has_file(&self, name: &str) -> bool;
-    /// Returns whether the script has ended itself.
+    /// Returns whether the script has ended itself, for example with `exit`.
     fn is_over(&self) -> bool;
 }
 
-/// Why the next command is not executed.
+/// The reason why the next command is not executed.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// An error of Tcl, which `catch` catches.
+    /// An error of the script, which `catch` catches.
     Wrong(WordError),
-    /// A limit of the interpreter, or an error of the host: `catch` must not hide what hol lacks.
+    /// A limit of the interpreter, or an error of the host. `catch` does not catch it, because it must not hide what
+    /// hol lacks.
     Limit(WordError),
-    /// `break`, at this position.
+    /// A `break` at this position.
     Break(usize),
-    /// `continue`, at this position.
+    /// A `continue` at this position.
     Continue(usize),
-    /// `return`, with this value.
+    /// A `return` with this value.
     Return(String),
-    /// `exit`, or another command that ends the script.
+    /// An `exit`, or another command that ends the script.
     Over,
 }
 
-/// The result of a command.
+/// The result of a command, or the reason why the script stops.
 pub(super) type Outcome = Result<String, Stop>;
 
 impl From<WordError> for Stop {
@@ -91,18 +92,18 @@ pub(crate) struct Interpreter<H> {
     pub(super) variables: Variables,
     pub(super) procedures: BTreeMap<String, Rc<Procedure>>,
     pub(super) objects: Objects,
-    /// The state of Tcl's random generator; `None` before the script has set a seed.
+    /// The state of Tcl's random generator; `None` until the script sets a seed.
     pub(super) seed: Option<u64>,
     pub(super) budget: Budget,
     depth: usize,
-    /// The nesting depth of brackets around the command that is executed.
+    /// The nesting depth of the brackets around the command that is being executed.
     brackets: usize,
-    /// Octets of the texts that are being executed.
+    /// Octets of the nested scripts that are being executed.
     nested: usize,
 }
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Creates an interpreter; `name` is the name of the script, which gets no arguments. tclsh(1).
+    /// Creates an interpreter. `name` is the name of the script, which gets no arguments, as in tclsh(1).
     pub fn new(host: H, name: &str) -> Self {
         let mut variables = Variables::default();
         for (variable, value) in [("argv0", name), ("argv", ""), ("argc", "0")] {
@@ -131,7 +132,7 @@ impl<H: ScriptHost> Interpreter<H> {
         self.run_text(Text::whole(text))
     }
 
-    /// Executes a word of the script, such as the argument of `$ns at`.
+    /// Executes a word as a script, such as the argument of `$ns at`.
     pub fn run_word(&mut self, word: &Word) -> Result<(), WordError> {
         self.run_text(word.script())
     }
@@ -144,12 +145,12 @@ impl<H: ScriptHost> Interpreter<H> {
         }
     }
 
-    /// Executes a script in a word.
+    /// Executes a text as a script.
     pub(super) fn evaluate(&mut self, text: Text<'_>) -> Outcome {
         self.with_parsed(text, |interpreter, commands| interpreter.execute_commands(commands))
     }
 
-    /// Parses a script in a word, and calls `execute` with its commands.
+    /// Parses a text as a script, and calls `execute` with its commands.
     pub(super) fn with_parsed(
         &mut self,
         text: Text<'_>,
@@ -185,7 +186,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(result)
     }
 
-    /// Calls `inside` one level deeper.
+    /// Calls `inside` with the nesting depth increased by one.
     pub(super) fn one_level_deeper(
         &mut self,
         at: usize,
@@ -202,7 +203,7 @@ impl<H: ScriptHost> Interpreter<H> {
         result
     }
 
-    /// Executes the commands in a bracket. They take less of the stack than a script nested in a command.
+    /// Executes the commands in brackets. They use less of the stack than a script that is an argument of a command.
     fn bracket(&mut self, at: usize, commands: &[Command]) -> Outcome {
         if self.brackets >= MAX_BRACKETS {
             let problem = format!("brackets are nested more than {MAX_BRACKETS} deep; use variables");
@@ -236,7 +237,7 @@ impl<H: ScriptHost> Interpreter<H> {
         self.report_unknown(words[0].at, problem)
     }
 
-    /// Reports a command that neither the script nor the host defines.
+    /// Reports a command that neither the script nor the host has.
     pub(super) fn report_unknown(&mut self, at: usize, problem: String) -> Outcome {
         self.host.report_unknown(WordError { at, problem }).map_err(Stop::Limit)
     }
@@ -248,14 +249,14 @@ impl<H: ScriptHost> Interpreter<H> {
         self.host_command(&words)
     }
 
-    /// Executes a command of the host; reports an unknown command if the host has none of this name.
+    /// Executes a command of the host; reports it as unknown if the host has no such command.
     pub(super) fn host_command(&mut self, words: &[Word]) -> Outcome {
         self.try_host(words).unwrap_or_else(|| {
             self.report_unknown(words[0].at, format!("unknown command \"{}\"", words[0].text))
         })
     }
 
-    /// Executes a command of the host; `None` if the host has none of this name.
+    /// Executes a command of the host; `None` if the host has no such command.
     fn try_host(&mut self, words: &[Word]) -> Option<Outcome> {
         if let Err(stop) = self.budget.charge_commands(words[0].at, HOST_COMMAND_COST) {
             return Some(Err(stop));
@@ -267,7 +268,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(Word { text: self.join(raw.at, &raw.parts)?, at: raw.at, verbatim: raw.verbatim })
     }
 
-    /// Returns the text of a word's parts.
+    /// Returns the text of a word, which consists of `parts`.
     pub(super) fn join(&mut self, at: usize, parts: &[Part]) -> Outcome {
         let mut text = String::new();
         for part in parts {
@@ -282,7 +283,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(text)
     }
 
-    /// Returns the value of a part of the word at `at`.
+    /// Returns the value of a part of a word, which is at position `at`.
     pub(super) fn value(&mut self, at: usize, part: &Part) -> Outcome {
         let value = match part {
             Part::Text(text) => text.clone(),

@@ -10,15 +10,15 @@ use super::number::Number;
 use super::parse::backslash;
 use super::{Word, WordError};
 
-/// The names of the commands on lists.
+/// The names of Tcl's commands on lists.
 const COMMANDS: [&str; 12] = [
     "concat", "join", "lindex", "linsert", "list", "llength", "lrange", "lreplace", "lreverse", "lsearch",
     "lsort", "split",
 ];
 
-/// Number of octets that is charged for each octet of a list, in addition to the octet itself.
+/// Number of octets charged for each octet of a list, in addition to the octet itself.
 pub(super) const LIST_COST: usize = 4;
-/// Number of octets that is charged for each octet of a list that is sorted.
+/// Number of octets charged for each octet of a list that is sorted.
 const SORTING_COST: usize = 16;
 
 /// Parses a word as a list.
@@ -26,7 +26,7 @@ pub(crate) fn list_of(word: &Word) -> Result<Vec<Cow<'_, str>>, WordError> {
     list_at(&word.text, word.at)
 }
 
-/// Parses a text of the word at `at` as a list.
+/// Parses a text as a list; errors are reported at the position `at`.
 pub(super) fn list_at(text: &str, at: usize) -> Result<Vec<Cow<'_, str>>, WordError> {
     parts(text).map_err(|problem| WordError { at, problem })
 }
@@ -83,7 +83,7 @@ fn quoted(text: &str) -> Result<(Cow<'_, str>, &str), String> {
     Ok((part, behind.ok_or_else(|| format!("a quote of the list {text:?} is never closed; add a \""))?))
 }
 
-/// Returns the text up to an octet that ends it, with backslash sequences replaced, and the remaining text.
+/// Returns the text up to an octet for which `ends` is true, with backslash sequences replaced, and the remaining text.
 fn escaped(text: &str, ends: impl Fn(u8) -> bool) -> (Cow<'_, str>, &str) {
     let mut own = Cow::Borrowed("");
     let mut rest = text;
@@ -106,8 +106,8 @@ pub(super) fn list<'e>(elements: impl IntoIterator<Item = &'e str>) -> String {
     list_continuation(false, elements)
 }
 
-/// Returns the text that appends these elements to a list. `has_elements` says whether the list already has
-/// some.
+/// Returns the text that must be appended to a list to add these elements. `has_elements` says whether the list is not
+/// empty.
 pub(super) fn list_continuation<'e>(
     mut has_elements: bool,
     elements: impl IntoIterator<Item = &'e str>,
@@ -121,7 +121,8 @@ pub(super) fn list_continuation<'e>(
     list
 }
 
-/// Adds an element as `TclScanElement` and `TclConvertElement` of Tcl 8.6 write it: as it is, in braces, or with backslashes.
+/// Appends an element in the form that `TclScanElement` and `TclConvertElement` of Tcl 8.6 produce: unchanged, in
+/// braces, or with backslashes.
 fn push_element(list: &mut String, text: &str, is_first: bool) {
     let is_special = |octet: u8| {
         is_blank(octet) || matches!(octet, b'{' | b'}' | b'[' | b']' | b'$' | b';' | b'\\' | b'"' | b'#')
@@ -168,7 +169,7 @@ fn push_element(list: &mut String, text: &str, is_first: bool) {
 }
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command on lists; `None` if it is another command.
+    /// Executes a command on lists; `None` for another command.
     pub(super) fn list_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         if !COMMANDS.contains(&words[0].text.as_str()) {
@@ -246,8 +247,8 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Returns the element of a list at the first index, then the element of that element at the second index, and so
-    /// on.
+    /// Executes `lindex` with several indices: the first selects an element of the list, the second an element of that
+    /// element, and so on.
     fn element(&mut self, source: &Word, indices: impl Iterator<Item = Word>) -> Outcome {
         let mut own = source.text.clone();
         for index in indices {
@@ -259,8 +260,8 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(own)
     }
 
-    /// Executes `lsearch -glob list pattern`, which returns the index of the first element that matches, or with `-all`
-    /// of each one.
+    /// Executes `lsearch -glob list pattern`, which returns the index of the first element that matches; with `-all`,
+    /// the indices of all elements that match.
     fn search(&mut self, options: &[Word], source: &Word, wanted: &Word) -> Outcome {
         let (mut kind, mut wants_all) = ("-glob", false);
         for option in options {
@@ -291,7 +292,7 @@ impl<H: ScriptHost> Interpreter<H> {
 
 const SEARCH_SYNTAX: &str = "lsearch -glob -all list pattern, with -glob, -exact or -regexp";
 
-/// Splits a text at each of these letters; without letters, into single characters. split(n).
+/// Splits a text at each of these characters; if there are none, into single characters. split(n).
 fn split(text: &str, letters: &str) -> String {
     let mut pieces: Vec<&str> = match letters {
         "" => text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect(),
@@ -303,7 +304,7 @@ fn split(text: &str, letters: &str) -> String {
     list(pieces)
 }
 
-/// Executes `lsort -integer list`, with the options of `lsort(n)` that need no command.
+/// Executes `lsort -integer list`, with all options of `lsort(n)` except those that call a command.
 fn sorted(options: &[Word], source: &Word) -> Outcome {
     let (mut kind, mut is_reversed, mut is_unique) = ("-ascii", false, false);
     for option in options {
@@ -321,7 +322,7 @@ fn sorted(options: &[Word], source: &Word) -> Outcome {
         ("-real", Some(number)) => Ok(Number::Real(number.to_f64())),
         _ => {
             Number::refuse_unsupported(text, source.at)?;
-            let problem = format!("{text:?} is not a number of lsort {kind}");
+            let problem = format!("{text:?} is not a number, which lsort {kind} needs");
             Err(Stop::Wrong(WordError { at: source.at, problem }))
         }
     };
@@ -341,7 +342,7 @@ fn sorted(options: &[Word], source: &Word) -> Outcome {
     Ok(list(all.iter().map(|(_, text)| text.as_ref())))
 }
 
-/// Parses an index into a list or a text: a number or `end`, optionally plus or minus a number.
+/// Parses an index into a list or a text of `length` elements: a number or `end`, optionally plus or minus a number.
 pub(super) fn position(word: &Word, length: usize) -> Result<i64, Stop> {
     Number::refuse_unsupported(&word.text, word.at)?;
     let problem = || {

@@ -6,14 +6,14 @@ use std::fmt;
 use super::WordError;
 use super::interpreter::Stop;
 
-/// The value of a variable that only a run can measure, such as a window, and of expressions that contain it. It is not
-/// a number.
+/// The result of reading a variable whose value only a run can determine, such as a window, and of expressions that
+/// contain the variable. It is not a number.
 pub(crate) const MEASURED_VALUE: &str = "measured";
 
 const TOO_LARGE: &str =
     "the result is too large for a whole number; write one operand with a point, as in 2.0";
 
-/// Returns the error for a whole number that Tcl supports and hol does not.
+/// Returns the error for an integer that Tcl supports and hol does not.
 pub(super) fn too_large(at: usize) -> Stop {
     Stop::Limit(WordError { at, problem: TOO_LARGE.to_owned() })
 }
@@ -28,7 +28,8 @@ pub(super) enum Number {
 use Number::{Real, Whole};
 
 impl Number {
-    /// Parses a number: `12`, `014`, `0xc`, `0b1100`, `1.2e1`. A leading zero means octal: expr(n) of Tcl 8.6.
+    /// Parses a number such as `12`, `014`, `0xc`, `0b1100` or `1.2e1`. A leading zero means octal, as in expr(n) of
+    /// Tcl 8.6.
     pub fn parse(text: &str) -> Option<Self> {
         let text = trimmed(text);
         // Most numbers are decimal.
@@ -46,8 +47,8 @@ impl Number {
         text.parse().ok().filter(|real: &f64| is_real && real.is_finite()).map(Real)
     }
 
-    /// Parses a number; returns an error if the text is not one. `catch` catches errors of Tcl, but not errors about
-    /// features that hol lacks.
+    /// Parses a number; returns an error if the text is not one. `catch` catches an error of Tcl, but not an error
+    /// about a feature that hol lacks.
     pub fn read(text: &str, at: usize) -> Result<Self, Stop> {
         if let Some(number) = Self::parse(text) {
             return Ok(number);
@@ -57,13 +58,13 @@ impl Number {
         Err(WordError { at, problem }.into())
     }
 
-    /// Refuses a text that is a number in Tcl but not here. Such numbers have more than 64 bits, are infinity
-    /// or NaN, or are known only during a run.
+    /// Returns an error for a text that is a number in Tcl but not supported here: a number of more than 64 bits,
+    /// infinity, NaN, or a value that is known only during a run.
     pub fn refuse_unsupported(text: &str, at: usize) -> Result<(), Stop> {
         let is_odd = |text: &str| text.parse().is_ok_and(|real: f64| !real.is_finite());
         let problem = match trimmed(text) {
             MEASURED_VALUE => {
-                "this depends on results of the run, but a script is evaluated before".to_owned()
+                "this depends on results of the run, but a script is evaluated before the run".to_owned()
             }
             own if split_whole(own).is_some() && Self::parse(own).is_none() => {
                 format!("{text} has more than 64 bits, which is not supported; write it with a point")
@@ -74,7 +75,7 @@ impl Number {
         Err(Stop::Limit(WordError { at, problem }))
     }
 
-    /// Returns a floating-point result; an error if it is infinite, which Tcl supports and hol does not.
+    /// Returns a floating-point result; an error if it is infinite, which Tcl supports but hol does not.
     pub fn finite(real: f64, at: usize) -> Result<Self, Stop> {
         let problem = "the result is not a finite number".to_owned();
         match real {
@@ -97,13 +98,13 @@ impl Number {
         self.to_f64() != 0.0
     }
 
-    /// Converts a real number to a whole number; `None` if it is too large.
+    /// Converts a floating-point number to an integer; `None` if it is too large.
     pub fn from_real(real: f64) -> Option<Self> {
         const INTEGER_LIMIT: f64 = i64::MAX as f64;
         (-INTEGER_LIMIT..INTEGER_LIMIT).contains(&real).then_some(Whole(real as i64))
     }
 
-    /// Returns the number with the other sign; `None` if it is too large.
+    /// Returns the negative of the number; `None` if it is too large.
     pub fn negated(self) -> Option<Self> {
         match self {
             Whole(whole) => whole.checked_neg().map(Whole),
@@ -122,7 +123,7 @@ impl Number {
         }
     }
 
-    /// Returns the result of an operator between two numbers, or why there is none.
+    /// Returns the result of an operator applied to two numbers, or an error.
     pub fn combine(self, operator: &str, other: Self, at: usize) -> Result<Self, Stop> {
         let wrong = |problem: &str| Err(WordError { at, problem: problem.to_owned() }.into());
         match (self, other) {
@@ -199,7 +200,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// Compares a whole number with a real one; neither is rounded.
+/// Compares an integer with a floating-point number, without rounding either of them.
 fn compare_exactly(whole: i64, real: f64) -> Ordering {
     match Number::from_real(real) {
         // If the whole parts are equal, the fraction of the real number decides.
@@ -211,12 +212,12 @@ fn compare_exactly(whole: i64, real: f64) -> Ordering {
     }
 }
 
-/// Returns a text without the blanks around it: `TclIsSpaceProc` of Tcl 8.6.
+/// Returns a text without the white space around it, as `TclIsSpaceProc` of Tcl 8.6 defines it.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|c| matches!(c, ' ' | '\t'..='\r'))
 }
 
-/// Returns the sign, the digits and the radix of a whole number.
+/// Splits an integer into its sign, its digits and its radix.
 fn split_whole(text: &str) -> Option<(&str, &str, u32)> {
     let (sign, digits) = text.split_at(usize::from(text.starts_with(['+', '-'])));
     let (digits, radix) = match digits.as_bytes() {
@@ -235,14 +236,15 @@ fn split(scientific: &str) -> (String, i32) {
     (digits.to_owned(), exponent.parse().unwrap_or(0))
 }
 
-/// Returns a number as `%e` of C writes it: `4.483996e-01` with six digits after the decimal point.
+/// Formats a number as `%e` of C does, for example `4.483996e-01` with a precision of six digits after the decimal
+/// point.
 pub(crate) fn format_scientific(value: f64, precision: usize) -> String {
     let (digits, exponent) = split(&format!("{value:.precision$e}"));
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// Returns a number as `%g` of C writes it, with at most this many digits.
+/// Formats a number as `%g` of C does, with at most `precision` significant digits.
 pub(crate) fn format_general(value: f64, precision: usize) -> String {
     let precision = precision.max(1);
     let (_, exponent) = split(&format!("{value:.*e}", precision - 1));

@@ -19,17 +19,17 @@ use super::{Word, WordError};
 /// The classes and objects of a script.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    /// The script's classes.
+    /// The classes that the script defines, by name.
     classes: BTreeMap<String, Class>,
     /// The classes that have a subclass.
     extended: BTreeSet<String>,
-    /// The class of each object that a class of the script made.
+    /// The class of each object that is an instance of one of the script's classes.
     class_of: BTreeMap<String, String>,
-    /// Methods of instances by class, the host's classes included.
+    /// Methods for the instances of each class; the host's classes may have some, too.
     methods: BTreeMap<String, BTreeMap<String, Rc<Procedure>>>,
-    /// Methods of one object, or of a class as an object.
+    /// Methods of single objects; a class may be such an object.
     own_methods: BTreeMap<String, BTreeMap<String, Rc<Procedure>>>,
-    /// The active methods, the innermost last.
+    /// The methods that are being executed, the innermost last.
     calls: Vec<Call>,
     made: usize,
 }
@@ -41,29 +41,29 @@ struct Class {
     superclasses: Vec<String>,
 }
 
-/// An active method.
+/// A method that is being executed.
 #[derive(Debug)]
 struct Call {
     object: String,
     method: String,
-    /// The index in `precedence_of_object` at which `next` continues.
+    /// The index in `precedence_of_object` from which `next` searches the overridden method.
     next_place: usize,
 }
 
-/// Roots of OTcl's classes, which define no behaviour.
+/// Root classes of OTcl, which have no methods that hol executes.
 const ROOT_CLASSES: [&str; 4] = ["Object", "Class", "SplitObject", "TclObject"];
 
-/// Tcl's commands that an object executes with its own variables.
+/// Tcl's commands that are also methods of objects and then access the object's variables.
 const VARIABLE_COMMANDS: [&str; 4] = ["set", "unset", "incr", "array"];
 
-/// The longest name of a class of a host, in octets.
+/// The longest name of a class of the host, in octets.
 const LONGEST_NAME: usize = 200;
 
 /// Maximum number of superclasses of a class.
 const MAX_SUPERCLASSES: usize = 100;
 
 impl Objects {
-    /// Returns a class and all its superclasses; each class comes after all its subclasses.
+    /// Returns a class and all its superclasses; each class comes before its superclasses.
     fn precedence(&self, class: &str) -> Vec<String> {
         let (mut line, mut seen) = (Vec::new(), BTreeSet::new());
         self.add_superclasses(class, &mut seen, &mut line);
@@ -71,7 +71,7 @@ impl Objects {
         line
     }
 
-    /// Adds the superclasses of a class, and then the class.
+    /// Appends the superclasses of a class, and then the class itself.
     fn add_superclasses(&self, class: &str, seen: &mut BTreeSet<String>, line: &mut Vec<String>) {
         if !seen.insert(class.to_owned()) {
             return;
@@ -94,7 +94,7 @@ impl Objects {
         self.classes.contains_key(name)
     }
 
-    /// Returns the nearest class of the host among a class and its superclasses.
+    /// Returns the host's class nearest to a class: the class itself or one of its superclasses.
     fn host_class(&self, class: &str) -> Option<String> {
         let is_of_host = |class: &String| !self.is_class(class) && !ROOT_CLASSES.contains(&class.as_str());
         self.precedence(class).into_iter().find(is_of_host)
@@ -105,8 +105,8 @@ impl Objects {
         self.precedence(class).iter().any(|own| self.procedure(1, own, "init").is_some())
     }
 
-    /// Returns the procedure of a method that the entry `name` at index `place` of an object's precedence list defines.
-    /// Entry 0 is the object itself, all others are classes.
+    /// Returns the procedure of `method` that an entry of an object's precedence list defines. The entry has the index
+    /// `place` and the name `name`; entry 0 is the object itself, all others are classes.
     fn procedure(&self, place: usize, name: &str, method: &str) -> Option<&Rc<Procedure>> {
         let methods = if place == 0 { &self.own_methods } else { &self.methods };
         methods.get(name)?.get(method)
@@ -114,7 +114,7 @@ impl Objects {
 }
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command that concerns classes or objects; `None` for others.
+    /// Executes a command that concerns classes or objects; `None` for another command.
     pub(super) fn object_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let name = words[0].text.as_str();
         match (name, &words[1..]) {
@@ -160,13 +160,13 @@ impl<H: ScriptHost> Interpreter<H> {
         self.objects.class_of.get(object).cloned().or_else(|| self.host.class_of(object))
     }
 
-    /// Returns an object, and its classes from the nearest on.
+    /// Returns the precedence list of an object: the object itself, followed by its classes from the nearest on.
     fn precedence_of_object(&self, object: &str) -> Vec<String> {
         let classes = self.class_of_object(object).map(|class| self.objects.precedence(&class));
         [object.to_owned()].into_iter().chain(classes.into_iter().flatten()).collect()
     }
 
-    /// Executes `Class Name -superclass {Parent …}`.
+    /// Executes `Class Name -superclass {Parent …}`, which defines a class.
     fn define_class(&mut self, words: &[Word]) -> Outcome {
         const CLASS_SYNTAX: &str = "Class Name -superclass Parent";
         let Some((name, options)) = words.split_first() else { return usage_error(0, CLASS_SYNTAX) };
@@ -203,7 +203,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(name.text.clone())
     }
 
-    /// Executes `CLASS instproc name {parameters} {commands}`.
+    /// Executes `CLASS instproc name {parameters} {commands}`, which defines a method of a class.
     fn define_method(&mut self, class: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
         self.budget.charge_octets(class.at, MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         if let Some(above) = self.objects.host_class(&class.text) {
@@ -216,7 +216,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// Executes `$object proc name {parameters} {commands}`.
+    /// Executes `$object proc name {parameters} {commands}`, which defines a method of a single object.
     fn define_own_method(&mut self, object: &Word, method: &Word, parameters: &Word, body: &Word) -> Outcome {
         self.budget.charge_octets(object.at, MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         let class = self.class_of_object(&object.text);
@@ -229,7 +229,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// Executes `new Name arguments` for a class of the script.
+    /// Executes `new Name arguments` for a class of the script, which creates an object.
     fn make(&mut self, class: &Word, arguments: &[Word]) -> Outcome {
         self.budget.charge_octets(class.at, MAX_SUPERCLASSES * ENTRY_OCTETS)?;
         let has_init = self.objects.has_init(&class.text);
@@ -252,7 +252,7 @@ impl<H: ScriptHost> Interpreter<H> {
         self.construct(class, &handle, arguments)
     }
 
-    /// Creates an object with this name and class, and calls its `init`.
+    /// Creates an object with this name and class, and calls its constructor `init`.
     fn construct(&mut self, class: &Word, handle: &str, arguments: &[Word]) -> Outcome {
         self.objects.class_of.insert(handle.to_owned(), class.text.clone());
         // The classes of the script give the host's attributes their initial values.
@@ -276,7 +276,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(handle.to_owned())
     }
 
-    /// Calls a method of an object or of a class; `None` if the method is the host's.
+    /// Calls a method of an object or of a class; `None` if only the host may have the method.
     fn dispatch(&mut self, words: &[Word]) -> Option<Outcome> {
         let (object, method) = (&words[0].text, words[1].text.as_str());
         if method == "next" {
@@ -336,7 +336,7 @@ impl<H: ScriptHost> Interpreter<H> {
         }
     }
 
-    /// Executes `Name object`, which creates an object with a chosen name.
+    /// Executes `Name object`, which creates an instance of the class `Name` with the name `object`.
     fn make_named(&mut self, class: &Word, name: &Word, arguments: &[Word]) -> Outcome {
         if self.objects.host_class(&class.text).is_some() {
             let problem = format!("{:?} is not a command of class {}; use new", name.text, class.text);
@@ -345,7 +345,7 @@ impl<H: ScriptHost> Interpreter<H> {
         self.construct(class, &name.text, arguments)
     }
 
-    /// Calls the first procedure of a method in an object's precedence list, from an index on.
+    /// Calls the first procedure that defines a method in an object's precedence list, from index `from` on.
     fn call_from(&mut self, words: &[Word], from: usize) -> Outcome {
         let (object, method) = (&words[0].text, &words[1].text);
         let line = self.precedence_of_object(object);
@@ -361,7 +361,7 @@ impl<H: ScriptHost> Interpreter<H> {
         result
     }
 
-    /// Executes `$self next arguments`, which calls the method that the active one overrides.
+    /// Executes `$self next arguments`, which calls the method that the current method overrides.
     fn next(&mut self, words: &[Word]) -> Outcome {
         let object = &words[0].text;
         let Some(Call { method, next_place, .. }) =
@@ -375,21 +375,22 @@ impl<H: ScriptHost> Interpreter<H> {
         self.call_from(&words, next_place)
     }
 
-    /// Calls the host's method after the last method of the script's classes; does nothing if the host has none.
+    /// Calls the host's method that the methods of the script's classes override; does nothing if the host has none.
     fn call_host(&mut self, words: &[Word]) -> Outcome {
         let is_of_host = self.host.class_of(&words[0].text).is_some();
         match (words[1].text.as_str(), &words[2..]) {
             _ if !is_of_host => Ok(String::new()),
             ("init", []) => Ok(String::new()),
             ("init", [argument, ..]) => {
-                let problem = "a class of ns that a script extends takes no arguments here".to_owned();
+                let problem = "in hol a class of ns that a script extends takes no arguments".to_owned();
                 Err(Stop::Limit(WordError { at: argument.at, problem }))
             }
             _ => self.host_command(words),
         }
     }
 
-    /// Executes `$self instvar name {other own}`, which makes variables of the object available under these names.
+    /// Executes `$self instvar name {other own}`, which makes the object's variables available in the method: `name`
+    /// under its name, `other` as `own`.
     fn link_to(&mut self, object: &str, names: &[Word]) -> Outcome {
         self.budget.charge_octets(names.first().map_or(0, |name| name.at), names.len() * ENTRY_OCTETS)?;
         for name in names {
@@ -404,12 +405,12 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(String::new())
     }
 
-    /// Returns whether `set`, `incr` and the like of an object concern a variable of the script.
+    /// Returns whether a command such as `$object set` or `$object incr` concerns one of the script's own variables.
     fn is_own_variable(&self, object: &str, method: &str, name: &Word) -> bool {
         method == "array" || !self.host.has_attribute(object, &name.text)
     }
 
-    /// Executes a command of Tcl with the variables of an object: `$object incr count`.
+    /// Executes a command of Tcl on a variable of an object: `$object incr count`.
     fn with_variables(&mut self, object: &str, words: &[Word]) -> Outcome {
         let name = if words[0].text == "array" { words.get(2) } else { words.get(1) };
         let Some(name) = name else { return usage_error(words[0].at, "$object set name value") };
@@ -421,7 +422,7 @@ impl<H: ScriptHost> Interpreter<H> {
         done.unwrap_or_else(|| usage_error(words[0].at, "$object set name value"))
     }
 
-    /// Executes `Name info subclass` or `Name info superclass`.
+    /// Executes `Name info subclass` or `Name info superclass`, which list related classes.
     fn relatives(&self, class: &str, what: &str, of: &[Word]) -> String {
         let all = match what {
             "superclass" => {

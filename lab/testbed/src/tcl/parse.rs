@@ -2,38 +2,38 @@
 
 use super::{Text, WordError, error_at};
 
-/// Nesting of brackets, braces and parentheses beyond which a script is rejected.
+/// Maximum nesting of brackets, braces and parentheses; a script with deeper nesting is rejected.
 pub(super) const MAX_NESTING: usize = 50;
 
-/// The words of a command, which ends at the end of a line or at a semicolon.
+/// The words of a command; a command ends at a line break or a semicolon.
 pub(super) type Command = Vec<RawWord>;
 
-/// A word before substitution.
+/// A word of a command before variables and commands in it are substituted.
 #[derive(Debug, Clone)]
 pub(super) struct RawWord {
-    /// Position of the word among all sources.
+    /// Offset of the word among all sources.
     pub at: usize,
     pub parts: Vec<Part>,
-    /// Offset of the word's text, if it is in braces.
+    /// Offset of the text in the braces if the word is in braces.
     pub verbatim: Option<usize>,
 }
 
-/// A part of a word.
+/// A part of a word: text, a variable, or commands.
 #[derive(Debug, Clone)]
 pub(super) enum Part {
-    /// Literal text.
+    /// Literal text in a word.
     Text(String),
-    /// `$name`, `${name}`, or `$name(index)`.
+    /// A variable in a word: `$name`, `${name}` or `$name(index)`.
     Variable { at: usize, name: String, index: Option<Vec<Part>> },
-    /// `[commands]`.
+    /// Commands in brackets in a word, which are replaced by their result: `[commands]`.
     Script(Vec<Command>),
 }
 
-/// Reads text from front to back.
+/// A parser that reads a text from front to back.
 #[derive(Debug, Clone)]
 pub(super) struct Parser<'t> {
     text: Text<'t>,
-    /// Number of octets read.
+    /// Number of octets read so far.
     pub offset: usize,
     depth: usize,
 }
@@ -43,7 +43,8 @@ pub(super) fn script(text: Text<'_>) -> Result<Vec<Command>, WordError> {
     Parser::new(text).commands(None)
 }
 
-/// Returns the character that the backslash at the start of a text stands for, and the length of both. Tcl(n).
+/// Returns the character that the backslash sequence at the start of a text stands for, and the length of the sequence
+/// in octets. Tcl(n).
 pub(super) fn backslash(text: &str) -> (char, usize) {
     let behind = &text[1..];
     let Some(c) = behind.chars().next() else { return ('\\', 1) };
@@ -79,7 +80,7 @@ impl<'t> Parser<'t> {
         Self { text, offset: 0, depth: 0 }
     }
 
-    /// Returns the position of the parser in the script.
+    /// Returns the offset of the parser among all sources.
     pub fn script_position(&self) -> usize {
         self.text.script_position(self.offset)
     }
@@ -89,19 +90,19 @@ impl<'t> Parser<'t> {
         self.rest().chars().next()
     }
 
-    /// Returns the text that has not been read.
+    /// Returns the text that has not been read yet.
     pub fn rest(&self) -> &'t str {
         &self.text.text[self.offset..]
     }
 
-    /// Reads the next character, if there is one.
+    /// Reads and returns the next character; `None` at the end.
     pub fn take(&mut self) -> Option<char> {
         let next = self.peek()?;
         self.offset += next.len_utf8();
         Some(next)
     }
 
-    /// Reads `expected` if the text continues with it.
+    /// Reads `expected` if the text continues with it; returns whether it does.
     pub fn eat(&mut self, expected: &str) -> bool {
         let found = self.rest().starts_with(expected);
         self.offset += if found { expected.len() } else { 0 };
@@ -141,7 +142,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Skips a comment, which a backslash at the end of a line continues in the next line.
+    /// Skips a comment. A backslash at the end of a line continues the comment in the next line.
     fn skip_comment(&mut self) {
         while let Some(c) = self.take() {
             match c {
@@ -201,7 +202,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads braces; returns their content, and the position of its first octet.
+    /// Reads a text in braces. Returns the text, and the offset of its first octet.
     pub fn braces(&mut self) -> Result<(String, Option<usize>), WordError> {
         let open = self.script_position();
         self.take();
@@ -257,7 +258,7 @@ impl<'t> Parser<'t> {
         Ok(parts)
     }
 
-    /// Reads `$…` or `[…]`; `None` for a dollar sign that is literal.
+    /// Reads `$…` or `[…]`; `None` if the dollar sign is literal.
     pub fn substitution(&mut self) -> Result<Option<Part>, WordError> {
         let at = self.script_position();
         self.depth += 1;

@@ -2,30 +2,30 @@
 
 use super::parse::backslash;
 
-/// The longest supported expression, in octets.
+/// The longest supported regular expression, in octets.
 const MAX_PATTERN_OCTETS: usize = 4096;
-/// Nesting of parentheses beyond which an expression is refused.
+/// Maximum nesting of parentheses in a regular expression; deeper nesting is rejected.
 const MAX_NESTING: usize = 50;
-/// The highest number of repetitions: `DUPMAX` of Tcl.
+/// The highest number of repetitions in a regular expression: `DUPMAX` of Tcl.
 const MAX_REPETITIONS: usize = 255;
 
 /// A parsed regular expression.
 #[derive(Debug)]
 pub(super) struct Pattern {
     pub root: Node,
-    /// The number of groups, including group 0, the whole match.
+    /// The number of groups, including group 0, which is the whole match.
     pub groups: usize,
     pub ignores_case: bool,
 }
 
-/// A part of an expression.
+/// A node of a parsed regular expression.
 #[derive(Debug)]
 pub(super) enum Node {
     Letter(CharacterSet),
     Constraint(Constraint),
     Group(usize, Box<Node>),
     Sequence(Vec<Node>),
-    /// Alternatives, as in `a|b`.
+    /// Alternatives: `a|b`.
     Either(Vec<Node>),
     Repeat {
         node: Box<Node>,
@@ -35,7 +35,7 @@ pub(super) enum Node {
     },
 }
 
-/// A condition on a position in the text; it matches without consuming letters.
+/// A condition on a position in the text, such as `^`; it matches without consuming characters.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Constraint {
     Start,
@@ -46,24 +46,24 @@ pub(super) enum Constraint {
     NoWordEdge,
 }
 
-/// A set of letters. A letter here is any character.
+/// A set of characters, such as `[a-z_]`.
 #[derive(Debug)]
 pub(super) struct CharacterSet {
     items: Vec<Item>,
     is_negated: bool,
 }
 
-/// Letters in a set.
+/// An item of a set of characters.
 #[derive(Debug)]
 enum Item {
     Range(char, char),
-    /// The letters of a class, or with `false` all other letters.
+    /// The characters of a class; or, if `false`, all other characters.
     Class(Class, bool),
 }
 
 type Class = fn(char) -> bool;
 
-/// The classes of `[[:alpha:]]`.
+/// The names of character classes, as in `[[:alpha:]]`.
 const CLASSES: [(&str, Class); 10] = [
     ("alnum", char::is_alphanumeric),
     ("alpha", char::is_alphabetic),
@@ -77,7 +77,7 @@ const CLASSES: [(&str, Class); 10] = [
     ("xdigit", |c| c.is_ascii_hexdigit()),
 ];
 
-/// Returns whether a letter is part of a word.
+/// Returns whether a character is part of a word.
 pub(super) fn is_word_character(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
@@ -87,12 +87,12 @@ impl CharacterSet {
         Self { items: vec![Item::Range(c, c)], is_negated: false }
     }
 
-    /// Returns the number of comparisons that one letter needs.
+    /// Returns the number of comparisons that are needed to check one character.
     pub fn size(&self) -> usize {
         self.items.len()
     }
 
-    /// Returns whether a letter is in the set; with `ignores_case`, whether its upper or lower case is.
+    /// Returns whether a character is in the set; with `ignores_case`, whether its upper or lower case is.
     pub fn contains(&self, c: char, ignores_case: bool) -> bool {
         let is_in = |c: char| {
             self.items.iter().any(|item| match item {
@@ -106,7 +106,7 @@ impl CharacterSet {
 }
 
 impl Node {
-    /// Returns whether a part contains a group.
+    /// Returns whether a node contains a group.
     pub fn has_groups(&self) -> bool {
         match self {
             Self::Letter(_) | Self::Constraint(_) => false,
@@ -116,7 +116,7 @@ impl Node {
         }
     }
 
-    /// Returns whether a part prefers the shortest match; `None` if its matches have one length.
+    /// Returns whether a node prefers the shortest match; `None` if all its matches have the same length.
     pub fn is_lazy(&self) -> Option<bool> {
         match self {
             Self::Letter(_) | Self::Constraint(_) => None,
@@ -129,10 +129,10 @@ impl Node {
     }
 }
 
-/// Parses an expression; returns a description of the problem if it is invalid.
+/// Parses a regular expression; returns a description of the problem if it is invalid.
 pub(super) fn parse(text: &str, ignores_case: bool) -> Result<Pattern, String> {
     if text.len() > MAX_PATTERN_OCTETS {
-        return Err(format!("it has more than {MAX_PATTERN_OCTETS} octets"));
+        return Err(format!("the pattern has more than {MAX_PATTERN_OCTETS} octets"));
     }
     let (rest, ignores_case) = text.strip_prefix("(?i)").map_or((text, ignores_case), |rest| (rest, true));
     let mut reader = Reader { rest, groups: 1, depth: 0 };
@@ -143,7 +143,7 @@ pub(super) fn parse(text: &str, ignores_case: bool) -> Result<Pattern, String> {
     }
 }
 
-/// Reads an expression from front to back.
+/// A parser that reads a regular expression from front to back.
 struct Reader<'p> {
     rest: &'p str,
     groups: usize,
@@ -197,7 +197,7 @@ impl Reader<'_> {
         Ok(Node::Repeat { node: Box::new(node), min, max, is_lazy })
     }
 
-    /// Reads `*`, `+`, `?`, `{3}`, `{3,}` or `{3,5}`.
+    /// Reads a quantifier: `*`, `+`, `?`, `{3}`, `{3,}` or `{3,5}`. Returns the minimum and maximum of repetitions.
     fn quantifier(&mut self) -> Result<Option<(usize, usize)>, String> {
         let simple = [("*", (0, usize::MAX)), ("+", (1, usize::MAX)), ("?", (0, 1))];
         if let Some((_, counts)) = simple.into_iter().find(|(sign, _)| self.eat(sign)) {
@@ -232,7 +232,7 @@ impl Reader<'_> {
             Some('$') => Node::Constraint(Constraint::End),
             Some('\\') => self.escape()?,
             Some(c) => Node::Letter(CharacterSet::one(c)),
-            None => return Err("it ends too early".to_owned()),
+            None => return Err("the pattern ends too early".to_owned()),
         })
     }
 
@@ -255,7 +255,7 @@ impl Reader<'_> {
         Ok(if is_counted { Node::Group(number, Box::new(node)) } else { node })
     }
 
-    /// Reads an escape after its backslash.
+    /// Reads an escape sequence after its backslash.
     fn escape(&mut self) -> Result<Node, String> {
         let place = match self.peek() {
             Some('A') => Constraint::Start,
@@ -270,7 +270,7 @@ impl Reader<'_> {
         Ok(Node::Constraint(place))
     }
 
-    /// Reads a letter or a class after a backslash.
+    /// Reads a character or a class after a backslash.
     fn escaped(&mut self) -> Result<Item, String> {
         let class: Option<(Class, bool)> = match self.peek() {
             Some('d') => Some((char::is_numeric, true)),
@@ -295,11 +295,11 @@ impl Reader<'_> {
             }
             Some(c) if c.is_alphanumeric() => Err(format!("\\{c} is not supported")),
             Some(c) => Ok(Item::Range(c, c)),
-            None => Err("it ends with a backslash".to_owned()),
+            None => Err("the pattern ends with a backslash".to_owned()),
         }
     }
 
-    /// Reads `[a-z_]` after its opening bracket.
+    /// Reads a set of characters such as `[a-z_]`, after its opening bracket.
     fn bracket(&mut self) -> Result<CharacterSet, String> {
         const OPEN_BRACKET: &str = "a bracket is never closed";
         let is_negated = self.eat("^");
@@ -326,7 +326,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a letter or a class in brackets.
+    /// Reads a character, range or class in a set of characters.
     fn read_item(&mut self) -> Result<Option<Item>, String> {
         if self.eat("[:") {
             let known = CLASSES.into_iter().find(|(name, _)| self.eat(&format!("{name}:]")));

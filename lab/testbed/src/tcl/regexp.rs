@@ -9,7 +9,7 @@ use super::search::{GroupRanges, Search};
 use super::{Word, WordError};
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command; `None` if it is neither `regexp` nor `regsub` nor `file`.
+    /// Executes `regexp`, `regsub` or `file`; `None` for another command.
     pub(super) fn regexp_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         Some(match (words[0].text.as_str(), &words[1..]) {
@@ -37,8 +37,8 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Executes `regexp pattern text all first …`: returns whether the pattern matches, and sets variables to the texts
-    /// that the pattern and its groups match.
+    /// Executes `regexp pattern text all first …`, which returns whether the pattern matches. Sets the variables to the
+    /// texts that the pattern and its groups match.
     fn regexp(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         const SYNTAX: &str = "regexp -nocase -- pattern text all first";
         let (options, rest) = options(arguments);
@@ -55,7 +55,7 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok("1".to_owned())
     }
 
-    /// Parses a pattern, and counts the work against the budget.
+    /// Parses a pattern, and charges the work to the script's budget.
     pub(super) fn pattern(&mut self, word: &Word, ignores_case: bool) -> Result<Pattern, Stop> {
         self.budget.charge_octets(word.at, word.text.len() * PATTERN_COST)?;
         parse(&word.text, ignores_case).map_err(|problem| {
@@ -64,7 +64,7 @@ impl<H: ScriptHost> Interpreter<H> {
         })
     }
 
-    /// Returns whether a text has a match of a pattern; errors are at `at`.
+    /// Returns whether a text matches a pattern; errors are reported at the position `at`.
     pub(super) fn has_match(&mut self, at: usize, pattern: &Pattern, text: &str) -> Result<bool, Stop> {
         self.budget.charge_octets(at, text.len())?;
         let text: Vec<char> = text.chars().collect();
@@ -72,8 +72,8 @@ impl<H: ScriptHost> Interpreter<H> {
         Ok(search.is_some())
     }
 
-    /// Executes `regsub -all pattern text replacement name`, which returns the number of replacements; without a name,
-    /// returns the new text.
+    /// Executes `regsub -all pattern text replacement name`, which sets the variable `name` to the new text and returns
+    /// the number of replacements. Without a name it returns the new text.
     fn regsub(&mut self, at: usize, arguments: &[Word]) -> Outcome {
         const SYNTAX: &str = "regsub -all -nocase -- pattern text replacement name";
         let (options, rest) = options(arguments);
@@ -110,10 +110,10 @@ impl<H: ScriptHost> Interpreter<H> {
     }
 }
 
-/// Number of octets that is charged for each octet of a pattern.
+/// Number of octets charged for each octet of a pattern.
 const PATTERN_COST: usize = 64;
 
-/// The parts of a file's name.
+/// The parts of a file's name that `file` can return.
 const FILE_NAME_PARTS: [&str; 4] = ["dirname", "tail", "rootname", "extension"];
 
 fn name_part<'n>(part: &str, name: &'n str) -> &'n str {
@@ -131,7 +131,8 @@ fn name_part<'n>(part: &str, name: &'n str) -> &'n str {
     }
 }
 
-/// Joins names; a name that begins with `/` or `~` replaces all names before it. `TclpNativeJoinPath` of Tcl 8.6.
+/// Executes `file join`: a name that begins with `/` or `~` replaces all names before it (`TclpNativeJoinPath` of Tcl
+/// 8.6).
 fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut path = String::new();
     for name in names {
@@ -152,7 +153,7 @@ fn join_names<'n>(names: impl Iterator<Item = &'n str>) -> String {
     path
 }
 
-/// Returns the options before the other words; `--` ends them.
+/// Splits words into the options at their start and the other words; `--` ends the options.
 fn options(words: &[Word]) -> (Vec<&Word>, &[Word]) {
     let count = words.iter().take_while(|word| word.text.starts_with('-') && word.text != "--").count();
     let rest = &words[count..];
@@ -167,7 +168,7 @@ fn is_known<'w>(options: &[&'w Word], known: &[&str], form: &str) -> Result<Vec<
     }
 }
 
-/// Returns the letters that a group matched.
+/// Returns the characters that a group matched.
 fn group_letters<'l>(
     letters: &'l [char],
     found: &GroupRanges,
@@ -177,7 +178,8 @@ fn group_letters<'l>(
     letters[start..end].iter()
 }
 
-/// Adds a replacement, up to the longest text, with `&` and `\0` for the match and `\1` and up for its groups. regsub(n).
+/// Appends a replacement, up to the maximum length of texts. In it `&` and `\0` stand for the match, `\1` and up for
+/// its groups. regsub(n).
 fn push_replacement<'l, G: Iterator<Item = &'l char>>(
     text: &mut String,
     by: &str,

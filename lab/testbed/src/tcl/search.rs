@@ -12,22 +12,23 @@ use super::budget::Budget;
 use super::interpreter::Stop;
 use super::pattern::{Constraint, Node, Pattern, is_word_character};
 
-/// Number of octets that is charged for a step from one position.
+/// Number of octets charged for each position from which a search step is made.
 const STEP_COST: usize = 64;
-/// Number of octets that is charged for a repeated letter, and for each comparison with an item of a set.
+/// Number of octets charged for a repeated character, and for each comparison with an item of a set.
 const LETTER_COST: usize = 8;
 
-/// Number of positions that are tried one by one before all others are tried together.
+/// Number of start positions that are tried one by one; afterwards all others are tried together.
 const PLACES_TRIED: usize = 16;
 
-/// Where a match and its groups begin and end, in letters.
+/// For the match and each of its groups, the range of characters, from start to end; `None` for a group without a
+/// match.
 pub(super) type GroupRanges = Vec<Option<(usize, usize)>>;
 
-/// A text to be searched for a pattern.
+/// The search for a pattern in a text.
 pub(super) struct Search<'s> {
     pub text: &'s [char],
     pub pattern: &'s Pattern,
-    /// Index of the first letter that is searched.
+    /// Index of the character at which the search starts.
     pub from: usize,
     pub budget: &'s mut Budget,
     /// Position in the script at which errors are reported.
@@ -35,7 +36,7 @@ pub(super) struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// Returns the ranges of the first match and its groups, if there is a match.
+    /// Returns the ranges of the first match and of its groups; `None` if there is no match.
     pub fn first(&mut self) -> Result<Option<GroupRanges>, Stop> {
         let root = &self.pattern.root;
         for start in self.from..=self.text.len() {
@@ -59,7 +60,8 @@ impl Search<'_> {
         Ok(None)
     }
 
-    /// Returns the positions at which a part can end if it begins at one of these positions; both lists are sorted.
+    /// Returns the positions at which a match of `node` can end if it begins at one of the positions `from`. Both lists
+    /// are sorted.
     fn ends(&mut self, node: &Node, from: &[usize]) -> Result<Vec<usize>, Stop> {
         self.budget.charge_octets(self.at, (1 + from.len()) * (STEP_COST + self.cost(node)))?;
         Ok(match node {
@@ -81,7 +83,7 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the number of octets that is charged for the comparison of a letter with a part.
+    /// Returns the number of octets charged for the comparison of a character with a node.
     fn cost(&self, node: &Node) -> usize {
         match node {
             Node::Letter(set) if self.pattern.ignores_case => 3 * LETTER_COST * set.size(),
@@ -90,7 +92,7 @@ impl Search<'_> {
         }
     }
 
-    /// Returns the position after a part of at most one letter; `None` if it does not match.
+    /// Returns the position after the match of a node that matches at most one character; `None` if it does not match.
     fn step(&self, node: &Node, place: usize) -> Option<usize> {
         let is_word = |place: Option<usize>| {
             place.and_then(|place| self.text.get(place)).is_some_and(|c| is_word_character(*c))
@@ -124,7 +126,8 @@ impl Search<'_> {
         Ok(places)
     }
 
-    /// Returns the positions at which `min` to `max` repetitions can end.
+    /// Returns the positions at which `min` to `max` repetitions of `node` can end if they begin at one of the
+    /// positions `from`.
     fn repeated(&mut self, node: &Node, min: usize, max: usize, from: &[usize]) -> Result<Vec<usize>, Stop> {
         if let (Node::Letter(_), [start]) = (node, from) {
             let (mut run, cost) = (0, LETTER_COST + self.cost(node));
@@ -149,7 +152,7 @@ impl Search<'_> {
         Ok(all.into_iter().collect())
     }
 
-    /// Finds the groups of a part that matches from one position to another.
+    /// Finds the ranges of the groups in a node that matches from one position to another.
     fn dissect(&mut self, node: &Node, from: usize, to: usize, found: &mut GroupRanges) -> Result<(), Stop> {
         match node {
             node if !node.has_groups() => {}
@@ -205,8 +208,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Returns the part's preferred end among the `allowed` positions from which the remaining parts match up to the
-    /// last position.
+    /// Returns the preferred end of a node's match, among the `allowed` positions from which the remaining nodes match
+    /// up to the last position.
     fn end(
         &mut self,
         node: &Node,
@@ -228,7 +231,7 @@ impl Search<'_> {
     }
 }
 
-/// Forgets what the groups of a part matched.
+/// Resets the groups in a node to "no match".
 fn forget(node: &Node, found: &mut GroupRanges) {
     match node {
         Node::Letter(_) | Node::Constraint(_) => {}

@@ -8,11 +8,11 @@ use super::list::position;
 use super::number::{MEASURED_VALUE, Number, format_general, format_scientific};
 use super::{Word, WordError};
 
-/// The widest field of a format.
+/// The largest width of a field of `format`.
 const MAX_FIELD_WIDTH: u64 = 1000;
 
 impl<H: ScriptHost> Interpreter<H> {
-    /// Executes a command; `None` if it is neither `string` nor `format`.
+    /// Executes `string` or `format`; `None` for another command.
     pub(super) fn string_command(&mut self, words: &[Word]) -> Option<Outcome> {
         let at = words[0].at;
         let texts: Vec<&str> = words[1..].iter().map(|word| word.text.as_str()).collect();
@@ -92,7 +92,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|c| *c == '*')
 }
 
-/// Returns the index after the part of a pattern that matches a letter; `None` if it does not match.
+/// Returns the index in the pattern after the part that matches a character; `None` if that part does not match it.
 fn matches_letter(pattern: &[char], at: usize, letter: char) -> Option<usize> {
     match pattern.get(at)? {
         '?' => Some(at + 1),
@@ -102,7 +102,8 @@ fn matches_letter(pattern: &[char], at: usize, letter: char) -> Option<usize> {
     }
 }
 
-/// Returns the index after a set such as `a-z_]`, whose bracket may be missing.
+/// Returns the index after a set in a pattern, such as `a-z_]`, if the set contains the character. The closing bracket
+/// may be missing.
 fn matches_set(pattern: &[char], mut at: usize, letter: char) -> Option<usize> {
     loop {
         let first = *pattern.get(at).filter(|c| **c != ']')?;
@@ -116,7 +117,7 @@ fn matches_set(pattern: &[char], mut at: usize, letter: char) -> Option<usize> {
     }
 }
 
-/// A field of a format: `%-8.3f`.
+/// A field of a format string, such as `%-8.3f`.
 struct Field {
     flags: String,
     width: usize,
@@ -124,7 +125,7 @@ struct Field {
     kind: char,
 }
 
-/// The values of a format that are not used yet.
+/// The arguments of `format` that have not been used yet.
 struct Values<'w> {
     at: usize,
     rest: std::slice::Iter<'w, Word>,
@@ -136,7 +137,7 @@ impl<'w> Values<'w> {
         self.rest.next().ok_or_else(|| WordError { at: self.at, problem: problem() })
     }
 
-    /// Reads a width or precision at the start of a text: digits, or `*` for a value.
+    /// Reads the width or precision at the start of a text: digits, or `*`, which takes the next argument.
     fn read_size(&mut self, text: &mut &str) -> Result<Option<i64>, Stop> {
         if let Some(rest) = text.strip_prefix('*') {
             *text = rest;
@@ -149,7 +150,8 @@ impl<'w> Values<'w> {
     }
 }
 
-/// Executes `format` with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`, their flags, width and precision. format(n).
+/// Executes Tcl's `format` (format(n)) with `%d`, `%f`, `%e`, `%g`, `%x`, `%s` and `%c`, including flags, width and
+/// precision.
 fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
     let (mut text, mut rest, mut values) = (String::new(), form, Values { at, rest: values.iter() });
     while let Some(percent) = rest.find('%') {
@@ -167,7 +169,7 @@ fn formatted(at: usize, form: &str, values: &[Word]) -> Outcome {
     Ok(text + rest)
 }
 
-/// Reads a field after its `%`.
+/// Reads a field of a format string after its `%`.
 fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Field, &'f str), Stop> {
     let (flags, mut rest) = form.split_at(form.find(|c| !"-0+ ".contains(c)).unwrap_or(form.len()));
     let mut flags = flags.to_owned();
@@ -199,7 +201,7 @@ fn field_of<'f>(at: usize, form: &'f str, values: &mut Values<'_>) -> Result<(Fi
 }
 
 impl Field {
-    /// Formats a value as this field.
+    /// Formats a value according to the field.
     fn write(&self, at: usize, value: &Word) -> Outcome {
         let precision = self.precision.unwrap_or(6);
         let real = || Number::read(&value.text, value.at).map(Number::to_f64);
@@ -225,7 +227,7 @@ impl Field {
         Ok(self.padded(&body))
     }
 
-    /// Returns a value with its sign and the missing digits, in the width of the field.
+    /// Pads a value to the width of the field, with its sign and leading zeros.
     fn padded(&self, body: &str) -> String {
         let has_sign = "difeEgG".contains(self.kind);
         let (sign, body) = match body.strip_prefix('-') {

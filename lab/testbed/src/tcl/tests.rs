@@ -7,7 +7,7 @@ use super::interpreter::{Interpreter, Outcome, Stop};
 use super::number::Number;
 use super::*;
 
-/// An application that defines no commands.
+/// A host that has no commands.
 struct Nobody;
 
 impl ScriptHost for Nobody {
@@ -41,7 +41,7 @@ impl ScriptHost for Nobody {
     }
 }
 
-/// Expressions, in order: the numbers of `rand` follow each other.
+/// Expressions whose results are compared with tclsh, in order: the random numbers of `rand` follow each other.
 const EXPRESSIONS: &[(&str, &str)] = &[
     ("-2 ** 2", "4"),
     ("2 ** 3 ** 2", "512"),
@@ -363,7 +363,7 @@ fn commands_have_the_results_of_tclsh_8_6() {
     }
 }
 
-/// Commands that tclsh refuses, too, or that only hol lacks.
+/// Commands are refused that tclsh refuses, too, or that hol lacks.
 #[test]
 fn unsupported_commands_and_numbers_are_refused() {
     for (command, problem) in [
@@ -380,7 +380,7 @@ fn unsupported_commands_and_numbers_are_refused() {
         ("expr {2 ** 63}", "too large for a whole number"),
         ("expr {0 ** -1}", "zero has no negative power"),
         ("expr {08 + 1}", "\"08\" is not a number"),
-        ("lsort -integer {a 1}", "\"a\" is not a number of lsort -integer"),
+        ("lsort -integer {a 1}", "\"a\" is not a number, which lsort -integer needs"),
         ("lsort -dictionary {a 1}", "the syntax is lsort"),
         ("lsearch -sorted {a b} a", "the syntax is lsearch"),
         ("lindex {a b} x", "\"x\" is not an index"),
@@ -400,7 +400,7 @@ fn unsupported_commands_and_numbers_are_refused() {
     }
 }
 
-/// Features of Tcl that hol lacks are refused inside of `catch`, too; errors of Tcl are caught.
+/// Features of Tcl that hol lacks are refused even inside of `catch`, whereas `catch` catches errors of Tcl.
 #[test]
 fn catch_does_not_hide_unsupported_commands() {
     for command in [
@@ -448,10 +448,10 @@ fn catch_does_not_hide_unsupported_commands() {
     }
 }
 
-/// Sets x to 1 MiB of this letter.
+/// A procedure that creates a text of 1 MiB of this letter.
 const LONG: &str = "proc long {letter} {append x $letter; for {set i 0} {$i < 20} {incr i} {append x $x}; return $x}; set x [long a];";
 
-/// Whatever a script does, it ends before it takes all time or memory, and `catch` does not hide it.
+/// Whatever a script does, it ends before it uses too much time or memory, and `catch` does not hide the error.
 #[test]
 fn scripts_end_at_the_limits() {
     let (turns, commands, octets) = ("after 100000 iterations and calls", "after 2000000 commands", "octets");
@@ -520,7 +520,7 @@ fn scripts_end_at_the_limits() {
     }
 }
 
-/// Returns what tclsh prints for a script, up to each `\u1\u2`.
+/// Returns the results that tclsh prints for a script, which are separated by `\u1\u2`.
 fn tclsh(script: &str) -> Vec<String> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -533,7 +533,7 @@ fn tclsh(script: &str) -> Vec<String> {
     String::from_utf8(output.stdout).unwrap().split("\u{1}\u{2}").map(str::to_owned).collect()
 }
 
-/// Returns a command of Tcl with this text as its value.
+/// Returns a Tcl command whose value is this text.
 fn literal(text: &str) -> String {
     let hex: String = text.bytes().map(|octet| format!("{octet:02x}")).collect();
     format!("[encoding convertfrom utf-8 [binary format H* \"{hex}\"]]")
@@ -563,11 +563,11 @@ const OPERATORS: &str =
     "+ - * / % ** + - * / % ** < > <= >= == != eq ne in ni && || & | ^ << >> + - * / - + - ~ ! ( ) ?";
 const FUNCTIONS: &str = "int round abs floor ceil sqrt pow fmod max min isqrt bool wide entier double log log10 hypot exp sin atan2 acos nosuch";
 
-/// Pieces of random commands.
+/// Words that random commands have as arguments.
 const WORDS: &str = "{} a b ab abc {a b} {a {b c}} {{} x} \\{ \\} {a\\} \" \\\" # #a $a \\$ [list\\ a] ; -1 0 1 2 end end-1 1+1 010 08 1.5 1e2 { 5 } 0x1f * ? a* {[a-c]} {[^a]} . .* (a)b (a|b)* a+ a{2} ^a b$ \\\\y {\\m} {[[:alpha:]]+} & -all -nocase -- \
     -integer -real -unique -decreasing -exact -glob -regexp %d %s %5.2f %-4s|%x %g %e %c /a a/b ./a é \\u00e9 x\\ny";
 
-/// The beginnings of random commands, which take these pieces as arguments.
+/// The beginnings of random commands, to which words are added as arguments.
 const HEADS: [&str; 44] = [
     "list",
     "llength",
@@ -615,7 +615,8 @@ const HEADS: [&str; 44] = [
     "expr",
 ];
 
-/// Random expressions and commands give the same results as in tclsh, or are refused; those that fail in Tcl fail here.
+/// Random expressions and commands give the same results as in tclsh, or are refused; those that fail in tclsh fail
+/// here, too.
 #[test]
 #[ignore = "needs tclsh 8.6 (package tcl8.6)"]
 fn random_commands_have_the_results_of_tclsh() {
@@ -676,7 +677,7 @@ fn random_commands_have_the_results_of_tclsh() {
     assert!(differing.is_empty(), "{differing}");
 }
 
-/// Returns an expression of these operands, operators and functions.
+/// Returns a random expression of these operands, operators and functions.
 fn random_expression(
     below: &mut impl FnMut(usize) -> usize,
     tables: &[Vec<&str>; 3],
@@ -703,7 +704,7 @@ fn random_expression(
     }
 }
 
-/// Returns the words of a table; text in braces or quotes is one word and unchanged.
+/// Splits a text into its words; text in braces or quotes is one word and stays unchanged.
 fn split_pieces(table: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut depth, mut is_quoted) = (0, 0, false);

@@ -8,9 +8,9 @@ use super::suggestion;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Scope {
     Global,
-    /// The call at this depth.
+    /// The variables of the procedure call at this depth.
     Call(usize),
-    /// The object with this handle.
+    /// The variables of the object with this handle.
     Object(String),
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Variables {
     global: Frame,
     frames: Vec<Frame>,
     objects: BTreeMap<String, BTreeMap<String, Value>>,
-    /// Number of assignments so far, which numbers new variables.
+    /// Number of assignments so far, from which a new variable gets its number.
     made: u64,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Value {
     text: String,
     /// Whether the value has the canonical form of a list.
     is_list: bool,
-    /// Number of assignments up to the one that created the variable; it gives the order of creation.
+    /// The value of the assignment counter when the variable was created; it gives the order of creation.
     number: u64,
 }
 
@@ -46,9 +46,9 @@ impl From<String> for Value {
 /// The variables of one call of a procedure.
 #[derive(Debug, Default)]
 pub(super) struct Frame {
-    /// The variables of this call, by name.
+    /// The variables of the procedure call, by name.
     pub own: BTreeMap<String, Value>,
-    /// Names, without index, that refer to a variable of another scope: `global`, `upvar` and `instvar`.
+    /// Names that refer to a variable of another scope because of `global`, `upvar` or `instvar`; without index.
     pub linked: BTreeMap<String, ScopedName>,
 }
 
@@ -81,8 +81,8 @@ impl Variables {
         (own.text, own.is_list) = (value, false);
     }
 
-    /// Adds text to a variable, which may be new, and returns its value; with `has_elements` the variable becomes a
-    /// list.
+    /// Appends text to a variable, which need not exist, and returns its value. If `has_elements`, the variable becomes
+    /// a list.
     pub fn append(&mut self, name: &str, more: &str, has_elements: bool) -> &str {
         let (scope, name) = self.resolve(name);
         let value = self.get_or_create(scope, name);
@@ -97,7 +97,7 @@ impl Variables {
         self.in_scope_mut(scope).entry(name).or_insert(Value { number, ..Value::default() })
     }
 
-    /// Returns the indices of an array, in the order of Tcl.
+    /// Returns the indices of an array, in the order in which Tcl lists them.
     pub fn indices(&self, array: &str) -> Vec<String> {
         let (scope, bare) = self.resolve(array);
         let elements = self.in_scope(&scope).into_iter().flat_map(|variables| elements_of(variables, &bare));
@@ -123,34 +123,34 @@ impl Variables {
         indices.iter().for_each(|index| drop(variables.remove(&format!("{bare}({index})"))));
     }
 
-    /// Makes a name of the active call refer to a variable of another scope.
+    /// Makes a name in the current call refer to a variable of another scope.
     pub fn link(&mut self, name: &str, place: ScopedName) {
         self.frames.last_mut().unwrap_or(&mut self.global).linked.insert(name.to_owned(), place);
     }
 
-    /// Makes a name refer to the global variable within a procedure.
+    /// Makes a name in the current call refer to the global variable of this name.
     pub fn link_global(&mut self, name: &str) {
         if !self.frames.is_empty() {
             self.link(name, (Scope::Global, name.trim_start_matches("::").to_owned()));
         }
     }
 
-    /// Enters a procedure, whose variables are in `frame`.
+    /// Enters a procedure call, whose variables are in `frame`.
     pub fn enter(&mut self, frame: Frame) {
         self.frames.push(frame);
     }
 
-    /// Leaves the current procedure and drops its variables.
+    /// Leaves the current procedure call and drops its variables.
     pub fn leave(&mut self) {
         self.frames.pop();
     }
 
-    /// Returns the number of active calls.
+    /// Returns the number of procedure calls that are being executed.
     pub fn depth(&self) -> usize {
         self.frames.len()
     }
 
-    /// Leaves all calls above a depth temporarily; [`restore`](Self::restore) enters them again.
+    /// Leaves all calls deeper than `depth` temporarily; [`restore`](Self::restore) enters them again.
     pub fn leave_to(&mut self, depth: usize) -> Vec<Frame> {
         self.frames.split_off(depth.min(self.frames.len()))
     }
@@ -160,8 +160,8 @@ impl Variables {
         self.frames.extend(frames);
     }
 
-    /// Returns the scope and name of the variable that the call at this depth calls `name`; depth 0 is the global
-    /// scope.
+    /// Returns the scope and name of the variable to which `name` refers in the call at this depth; depth 0 is the
+    /// global scope.
     pub fn resolve_at(&self, depth: usize, name: &str) -> ScopedName {
         let bare = name.trim_start_matches("::");
         let (array, index) = bare.split_once('(').map_or((bare, None), |(array, rest)| (array, Some(rest)));
@@ -176,12 +176,12 @@ impl Variables {
         }
     }
 
-    /// Returns the scope and name of the variable that the active call calls `name`.
+    /// Returns the scope and name of the variable to which `name` refers in the current call.
     pub fn resolve(&self, name: &str) -> ScopedName {
         self.resolve_at(self.depth(), name)
     }
 
-    /// Returns the names and values of an object's variables.
+    /// Returns the names and values of all variables of an object.
     pub fn of_object(&self, handle: &str) -> impl ExactSizeIterator<Item = (&str, &str)> {
         static NO_VARIABLES: BTreeMap<String, Value> = BTreeMap::new();
         let own = self.objects.get(handle).unwrap_or(&NO_VARIABLES);
@@ -216,8 +216,8 @@ fn elements_of<'v>(
     behind.filter_map(|(rest, value)| Some((rest.strip_suffix(')')?, value)))
 }
 
-/// Returns the indices of an array, which were set in this order, as Tcl lists them: `Tcl_CreateHashEntry`,
-/// `RebuildTable` and `TclHashObjKey` of Tcl 8.6.
+/// Sorts the indices of an array, given in the order of their creation, as Tcl lists them (`Tcl_CreateHashEntry`,
+/// `RebuildTable` and `TclHashObjKey` of Tcl 8.6).
 fn in_hash_order<'i>(indices: impl Iterator<Item = &'i str>) -> Vec<String> {
     let hash = |index: &str| {
         index.bytes().fold(0_u32, |sum, octet| sum.wrapping_mul(9).wrapping_add(octet.into())) as usize

@@ -75,7 +75,7 @@ fn catch_does_not_hide_unsupported_commands() {
         ("catch {source nosuch.tcl}", "this script has no directory"),
         (
             "Class A -superclass Agent/UDP; A instproc init args {eval $self next $args}; catch {new A 1}",
-            "takes no arguments here",
+            "that a script extends takes no arguments",
         ),
         ("$ns at 1 {catch {set q [new Agent/RAP]}}", "unsupported agent"),
     ] {

@@ -144,7 +144,7 @@ fn link_changes_during_the_run_become_events() {
         network("[[$ns link $a $b] link] set bandwidth_ 3Mb").links[0].rate.unwrap().to_string(),
         "3Mbit"
     );
-    assert!(refusal("$ns at 1 \"$ns queue-limit $a $b 3\"").contains("cannot change during a run"));
+    assert!(refusal("$ns at 1 \"$ns queue-limit $a $b 3\"").contains("of a queue during a run"));
     assert!(refusal("$ns rtproto Session\n$ns rtmodel-at 1 down $a $b").contains("only static routes"));
 }
 

@@ -187,7 +187,7 @@ fn an_empirical_distribution_is_read_from_its_file() {
             "says: 2.000000e+00 8.000000e+00 2.000000e+00 3.000000e+00 7.000000e+00",
         ),
         ("", "says: 0.000000e+00 0.000000e+00"),
-        ("$v loadCDF odd.cdf", "loadCDF odd.cdf: each line has a value"),
+        ("$v loadCDF odd.cdf", "loadCDF odd.cdf: each line needs a value"),
         ("catch {$v loadCDF none.cdf}", "loadCDF none.cdf: not found"),
     ] {
         let error = values(script);

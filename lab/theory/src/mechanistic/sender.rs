@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 use crate::{Recovery, Transfer};
 
-/// A packet that is unacknowledged, or that follows an unacknowledged one.
+/// A packet that is unacknowledged, or that was sent after an unacknowledged one.
 struct Packet {
-    /// The time of its last transmission.
+    /// The time of the packet's last transmission.
     sent: u64,
-    /// The first new packet after its last transmission: only reports about this and later packets count as missing
-    /// reports.
+    /// The first new packet sent after the last transmission of this packet. Only acknowledgments of that packet and
+    /// later ones count as reports that this packet is missing.
     first_counted: usize,
     reports: u32,
-    /// Whether the packet was retransmitted because of acknowledgements.
+    /// Whether the packet was retransmitted because of acknowledgments, not of a timeout.
     fast: bool,
     resent: bool,
     /// Whether the packet has been acknowledged.
@@ -23,9 +23,9 @@ struct Packet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TimerPurpose {
     Retransmission,
-    /// A tail loss probe (RFC 8985 section 7).
+    /// The timer is for a tail loss probe (RFC 8985 section 7).
     Probe,
-    /// The reordering window of RACK (RFC 8985 section 6.2).
+    /// The timer is for the reordering window of RACK (RFC 8985 section 6.2).
     Reordering,
 }
 
@@ -37,18 +37,18 @@ pub(super) struct Sender {
     rto_max: u64,
     window_start: usize,
     window: VecDeque<Packet>,
-    /// The number of entries of the receiver's log that the sender knows.
+    /// The number of entries of the receiver's log that acknowledgments have reported to the sender.
     reports_known: usize,
     timeouts: u32,
-    /// The acknowledged packet that was sent last: its time of transmission and, to order packets sent at the same
-    /// time, its number.
+    /// The acknowledged packet that was sent last: its time of transmission and its number, which orders packets sent
+    /// at the same time.
     latest_acknowledged: (u64, usize),
     timer: Option<(u64, TimerPurpose)>,
     newly_set: bool,
 }
 
 impl Sender {
-    /// Creates the sender of a transfer.
+    /// Creates the sender of a channel with the settings of `transfer`.
     pub fn new(transfer: &Transfer) -> Self {
         let round_trip = transfer.round_trip();
         let (rto, rto_max) = match transfer.recovery {
@@ -95,13 +95,13 @@ impl Sender {
         number
     }
 
-    /// Returns the deadline of the timer if it was set since the last call.
+    /// Returns the new deadline of the timer; `None` if the timer was not set since the last call.
     pub fn take_new_deadline(&mut self) -> Option<u64> {
         let newly_set = std::mem::take(&mut self.newly_set);
         self.timer.filter(|_| newly_set).map(|(deadline, _)| deadline)
     }
 
-    /// Handles an acknowledgement; returns the packets to retransmit.
+    /// Handles an acknowledgment that reports `log`; returns the packets to retransmit.
     pub fn acknowledge(&mut self, now: u64, log: &[usize]) -> Vec<usize> {
         let news = &log[self.reports_known.min(log.len())..];
         self.reports_known = self.reports_known.max(log.len());
@@ -131,7 +131,7 @@ impl Sender {
         lost
     }
 
-    /// Handles the timer, unless it has been set again; returns the packets to retransmit.
+    /// Handles the expiry of the timer, unless it was set again; returns the packets to retransmit.
     pub fn handle_timer(&mut self, now: u64) -> Vec<usize> {
         let Some((_, alarm)) = self.timer.filter(|(deadline, _)| *deadline == now) else { return Vec::new() };
         match alarm {
@@ -162,7 +162,8 @@ impl Sender {
         open.map(|(at, _)| self.window_start + at)
     }
 
-    /// Returns the packets that acknowledgements show to be lost; `highest` is the highest newly acknowledged packet.
+    /// Returns the packets that are lost according to acknowledgments; `highest` is the highest newly acknowledged
+    /// packet.
     fn take_lost(&mut self, now: u64, highest: usize) -> Vec<usize> {
         match self.recovery {
             Recovery::Ideal { reports } => self.count_missing_reports(highest, reports, false),
@@ -177,8 +178,8 @@ impl Sender {
         }
     }
 
-    /// Counts a missing report for every unacknowledged packet below `highest` (RFC 9260 section 7.2.4); returns those
-    /// to retransmit.
+    /// Counts missing reports for every unacknowledged packet below `highest` (RFC 9260 section 7.2.4); returns the
+    /// packets to retransmit.
     fn count_missing_reports(&mut self, highest: usize, reports: u32, again: bool) -> Vec<usize> {
         let mut lost = Vec::new();
         for (at, packet) in
@@ -201,8 +202,9 @@ impl Sender {
         acknowledged.map(|(at, _)| self.window_start + at).nth(2).unwrap_or(0)
     }
 
-    /// Returns the packets that count as lost: they were sent before one that has arrived, and at least a round trip
-    /// and the reordering window ago (RFC 8985 section 6.2). Sets the timer for packets that may count as lost later.
+    /// Returns the packets that count as lost: they were sent before one that has arrived, and the time since is at
+    /// least a round trip and the reordering window (RFC 8985 section 6.2). Sets the timer for packets that may count
+    /// as lost later.
     fn take_overtaken(&mut self, now: u64) -> Vec<usize> {
         let settled = self.window.iter().any(|packet| packet.resent && !packet.acknowledged)
             || self.third_highest_acknowledged() > 0;
@@ -231,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// Starts the retransmission timer, or stops it if nothing is outstanding.
+    /// Restarts the retransmission timer, or stops it if no packet is outstanding.
     fn restart(&mut self, now: u64) {
         if self.window.is_empty() {
             self.timer = None;
@@ -246,14 +248,15 @@ impl Sender {
         self.newly_set = true;
     }
 
-    /// Returns whether a probe may be sent: no packet is known to be missing, and none was retransmitted.
+    /// Returns whether a tail loss probe may be sent: no packet is known to be missing, and none was retransmitted.
     fn may_probe(&self) -> bool {
         matches!(self.recovery, Recovery::TcpRack { .. })
             && !self.window.is_empty()
             && self.window.iter().all(|packet| !packet.acknowledged && !packet.resent)
     }
 
-    /// Sets the probe timer: two round trips after the last transmission, 200 ms more for a single packet, but not later than the RTO.
+    /// Sets the timer of the tail loss probe to two round trips after the last transmission, plus 200 ms for a single
+    /// packet, but not later than the RTO.
     fn set_probe(&mut self, now: u64) {
         let single = if self.window.len() == 1 { 200_000_000 } else { 0 };
         let probe = now + 2 * self.round_trip + single;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 use hol_base::{Digest, Digester, Seed};
 
-/// Returns a range of the content with this number.
+/// Returns a range of the pseudo-random content with the number `content`.
 pub(super) fn content_octets(content: u32, range: Range<u32>) -> Bytes {
     const WORD_OCTETS: u32 = u64::BITS / 8;
     let words = range.start / WORD_OCTETS..range.end.div_ceil(WORD_OCTETS);
@@ -18,7 +18,7 @@ pub(super) fn content_octets(content: u32, range: Range<u32>) -> Bytes {
     octets.freeze().slice(before..before + range.len())
 }
 
-/// Returns the digest of the content's first `size` octets, which are never in memory all at once.
+/// Returns the digest of the first `size` octets of a content, without storing all of them in memory.
 pub(super) fn digest(content: u32, size: u32) -> Digest {
     // A multiple of the eight octets that a digest takes at once.
     const PIECE_OCTETS: u32 = 1 << 16;

@@ -10,27 +10,27 @@ use hol_transport::FramingError;
 
 use crate::WorkloadError;
 
-/// Octets of a request or reply without a block.
+/// Length of a request or reply without its block, in octets.
 pub(super) const HEADER_OCTETS: usize = 64;
-/// Octets of the header that are not zero.
+/// Octets at the start of the header that have a meaning; the others are zero.
 const USED_OCTETS: usize = 40;
 
-/// What the client asks the server to do.
+/// A command of the client to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
-    /// Create an empty file, replacing an existing one.
+    /// Create an empty file; replace it if it exists.
     Create,
     /// Open an existing file.
     Open,
-    /// Append a block.
+    /// Append the block to the file.
     Write,
-    /// Read a block.
+    /// Read a block of the file.
     Read,
-    /// Finish writing; the reply contains the digest of the stored file.
+    /// Finish writing the file; the reply contains the digest of the stored file.
     Store,
     /// Close the file after reading.
     Close,
-    /// Remove the file.
+    /// Remove the file from the server.
     Remove,
 }
 
@@ -38,15 +38,15 @@ pub(super) enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) command: Command,
-    /// The record number of the request.
+    /// The number of the record to which the request belongs.
     pub(super) number: u32,
     /// The index of the file.
     pub(super) file: u32,
-    /// The offset of the block.
+    /// The offset of the block in the file, in octets.
     pub(super) offset: u32,
-    /// Octets of the block, or of the file in requests without one.
+    /// Octets of the block; in requests without a block, octets of the file.
     pub(super) octets: u32,
-    /// In the reply to [`Command::Store`] the digest of the stored file; otherwise zero.
+    /// The digest of the stored file in the reply to [`Command::Store`]; zero in all others.
     pub(super) digest: Digest,
 }
 
@@ -61,7 +61,7 @@ const COMMANDS: [Command; 7] = [
 ];
 
 impl Header {
-    /// Returns the header followed by a block.
+    /// Returns a frame of the header and a block.
     pub(super) fn followed_by(self, block: &[u8]) -> Bytes {
         let mut frame = BytesMut::with_capacity(HEADER_OCTETS + block.len());
         frame.put_u32((HEADER_OCTETS + block.len()) as u32);
@@ -88,7 +88,7 @@ impl Header {
     }
 }
 
-/// Returns the length of the frame that starts with `octets`.
+/// Returns the length of the frame that starts with `octets`, in octets; `None` if too few octets are known.
 pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| u32::from_be_bytes(*length)) else {
         return Ok(None);

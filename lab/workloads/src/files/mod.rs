@@ -28,7 +28,7 @@ pub struct Files {
     pub size: ByteCount,
     /// Octets of a file per request or reply, with one request in flight at a time. Default 16573, as in smbclient 3.0.
     pub block: ByteCount,
-    /// Operations on each file, in this order. Default: all three.
+    /// Operations on each file, in order. Default: all three.
     #[serde(alias = "deeds")]
     pub operations: Vec<FileOperation>,
 }
@@ -37,7 +37,7 @@ pub struct Files {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FileOperation {
-    /// Create the file, write it block by block, and store it; the last reply contains the digest of the stored file.
+    /// Create the file, write it block by block, and store it. The last reply contains the digest of the stored file.
     Put,
     /// Open the file, read it block by block, and close it.
     Get,
@@ -63,9 +63,9 @@ impl FileOperation {
 }
 
 impl Files {
-    /// Maximum number of octets stored on a server: both ends of the kernel world share one machine's memory.
+    /// Maximum number of octets that a server stores, because both ends of the kernel world share one machine's memory.
     const MAX_STORED: u64 = 256 << 20;
-    /// Maximum number of requests per batch: all records of a batch stay in memory until the batch ends.
+    /// Maximum number of requests per batch, because all records of a batch stay in memory until the batch ends.
     const MAX_REQUESTS: u64 = 1 << 20;
 
     fn block_count(&self) -> u64 {
@@ -81,8 +81,8 @@ impl Files {
         u64::from(self.files).saturating_mul(self.operations.iter().map(of_one).sum())
     }
 
-    /// Returns the maximum number of files on the server at a time; `None` if an operation reads or removes a
-    /// file that does not exist.
+    /// Returns the maximum number of files that the server stores at the same time; `None` if an operation reads or
+    /// removes a file that does not exist.
     fn max_stored_files(&self) -> Option<u64> {
         let mut is_there = false;
         for operation in &self.operations {

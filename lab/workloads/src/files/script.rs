@@ -9,7 +9,7 @@ use super::{FileOperation, Files, content};
 use crate::batches::Batch;
 use crate::sender::{RepliedRequest, RequestSource};
 
-/// Performs the operations on one file after the other, and repeats them for the next batch.
+/// A client that performs the operations on one file after the other, and repeats them for the next batch.
 #[derive(Debug)]
 pub(super) struct FileClient {
     files: Files,
@@ -18,21 +18,21 @@ pub(super) struct FileClient {
     file: u32,
     /// Index of the current operation.
     operation: usize,
-    /// The progress of the operation.
+    /// The progress of the current operation.
     step: Step,
-    /// The number of the content that was written last. It is the number of the content's first request, so that no two
-    /// contents are equal.
+    /// The number of the content that was written last. It is the number of the first request that wrote this content,
+    /// so no two contents are equal.
     content: u32,
     requests: u32,
-    /// The unanswered request.
+    /// The request that has not been answered; `None` if all have.
     pending: Option<Header>,
 }
 
-/// The next request of an operation.
+/// The next request of an operation on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Begin,
-    /// The block at this offset.
+    /// A request for the block at this offset.
     Block(u32),
     End,
 }
@@ -48,12 +48,12 @@ impl FileClient {
         self.files.size.0 as u32
     }
 
-    /// Returns the range of the block at this offset.
+    /// Returns the range of octets of the block at this offset.
     fn block(&self, start: u32) -> std::ops::Range<u32> {
         start..self.size().min(start + self.files.block.0 as u32)
     }
 
-    /// Returns the command of this step.
+    /// Returns the command for this step of an operation.
     fn command(&self, operation: FileOperation) -> Command {
         match (operation, self.step) {
             (FileOperation::Remove, _) => Command::Remove,
@@ -66,7 +66,7 @@ impl FileClient {
         }
     }
 
-    /// Advances to the step after this request.
+    /// Advances to the step after the request that was answered.
     fn advance(&mut self, operation: FileOperation) {
         let start = match self.step {
             _ if operation == FileOperation::Remove => return self.finish_operation(),
@@ -85,7 +85,7 @@ impl FileClient {
         }
     }
 
-    /// Checks that a reply is correct.
+    /// Returns an error if a reply does not fit its request.
     fn check(&self, pending: Header, replied: Header, block: &[u8]) -> Result<(), &'static str> {
         if (Header { digest: pending.digest, ..replied }) != pending {
             return Err("the peer replied to another request");
@@ -175,7 +175,7 @@ mod tests {
         )
     }
 
-    /// A correct server, or a mutant of one.
+    /// A server for tests: a correct one, or one with a deliberate fault.
     type Server = fn(&mut FileServer, Header, Bytes) -> Result<Bytes, &'static str>;
 
     fn answer(store: &mut FileServer, _: Header, request: Bytes) -> Result<Bytes, &'static str> {
@@ -184,7 +184,8 @@ mod tests {
             .map(|reply| reply.expect("the server answers every request"))
     }
 
-    /// Sends this many requests to a server; returns their commands and the server, or the first wrong reply.
+    /// Sends `requests` requests to a server. Returns their commands and the server, or the error for the first wrong
+    /// reply.
     fn play(
         mut script: FileClient,
         requests: u32,

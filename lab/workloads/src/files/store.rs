@@ -23,7 +23,8 @@ impl FileServer {
         self.files.get_mut(&file).ok_or(Self::UNKNOWN_FILE)
     }
 
-    /// Reserves the whole size at once: a growing file would be in memory twice.
+    /// Creates an empty file. Its whole size is reserved at once, because a file that grows would be in memory twice at
+    /// times.
     fn create(&mut self, file: u32, octets: u32) -> Result<(), &'static str> {
         if u64::from(octets) > Files::MAX_STORED {
             return Err("the file is larger than the storage of the server");

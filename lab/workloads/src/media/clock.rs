@@ -6,21 +6,21 @@ use hol_rtp::{SAMPLES_PER_FRAME, SAMPLING_RATE};
 
 const TIMESTAMPS_PER_SECOND: u64 = 90_000;
 
-/// Returns the duration of this many frames.
+/// Returns the duration of this many frames of media.
 pub(super) fn duration(frames: u64) -> Duration {
     let nanos =
         u128::from(frames) * u128::from(SAMPLES_PER_FRAME) * 1_000_000_000 / u128::from(SAMPLING_RATE);
     Duration::from_nanos(nanos as u64)
 }
 
-/// Returns the timestamp of a frame. The first is 0, which a session description would announce (RFC 2326
-/// section 12.33).
+/// Returns the RTP timestamp of a frame. That of the first frame is 0, which a session description would announce (RFC
+/// 2326 section 12.33).
 pub(super) fn timestamp(frame: u32) -> u32 {
     (u64::from(frame) * TIMESTAMPS_PER_SECOND * u64::from(SAMPLES_PER_FRAME) / u64::from(SAMPLING_RATE))
         as u32
 }
 
-/// Returns the frame of a timestamp that does not wrap.
+/// Returns the number of the frame with an extended timestamp, which does not wrap around.
 pub(super) fn frame(timestamp: u64) -> u64 {
     (timestamp * u64::from(SAMPLING_RATE)).div_ceil(TIMESTAMPS_PER_SECOND * u64::from(SAMPLES_PER_FRAME))
 }

@@ -1,14 +1,14 @@
 //! Extends sequence numbers of a few bits that wrap around. RFC 3550 appendix A.1.
 
-/// The largest extended number so far.
+/// Extends the lower `BITS` bits of a counter to the whole number; contains the largest number so far.
 #[derive(Debug, Default)]
 pub(super) struct ExtendedCounter<const BITS: u32> {
     highest: u64,
 }
 
 impl<const BITS: u32> ExtendedCounter<BITS> {
-    /// Returns the number that ends with these `bits` and is nearest to the largest number so far; `None` if it would
-    /// be negative.
+    /// Returns the number nearest to the largest one so far whose lower bits are `bits`; `None` if it would be
+    /// negative.
     pub(super) fn extend(&self, bits: u32) -> Option<u64> {
         let around = 1_u64 << BITS;
         let ahead = u64::from(bits).wrapping_sub(self.highest) % around;
@@ -16,7 +16,7 @@ impl<const BITS: u32> ExtendedCounter<BITS> {
         if ahead < around / 2 { Some(self.highest + ahead) } else { self.highest.checked_sub(behind) }
     }
 
-    /// Returns the number as [`Self::extend`] does, and updates the largest.
+    /// Returns the number as [`Self::extend`] does, and updates the largest number.
     pub(super) fn extend_and_update(&mut self, bits: u32) -> Option<u64> {
         let number = self.extend(bits)?;
         self.highest = self.highest.max(number);

@@ -7,15 +7,15 @@ use hol_rtp::parity::{self, ParityCode};
 use hol_rtp::ulpfec;
 use serde::{Deserialize, Serialize};
 
-/// A code over the packets of a group.
+/// A code for forward error correction over the packets of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Fec {
-    /// Reed-Solomon: any k of n packets restore all n packets; `"5/7"`.
+    /// Reed-Solomon: any k of the n packets of a group restore all n; written `"5/7"`.
     ReedSolomon(ParityCode),
-    /// RFC 5109: the XOR of a group restores one lost packet; `"ulpfec:6/7"`, named after the media type.
+    /// RFC 5109: the XOR of a group restores one lost packet; written `"ulpfec:6/7"`, after the media type.
     Ulp {
-        /// Packets per group.
+        /// Number of media packets per group.
         k: u8,
     },
 }
@@ -23,7 +23,7 @@ pub enum Fec {
 const ULPFEC_PREFIX: &str = "ulpfec:";
 
 impl Fec {
-    /// Returns the number of packets per group.
+    /// Returns the number of media packets per group.
     pub(super) fn group_size(self) -> u8 {
         match self {
             Self::ReedSolomon(code) => code.k(),
@@ -46,8 +46,7 @@ impl Fec {
         }
     }
 
-    /// Returns the parity payloads of a group of at most k packets, whose first has the sequence number
-    /// `first`.
+    /// Returns the parity payloads of a group of at most k packets; `first` is the sequence number of its first packet.
     pub(super) fn parity_payloads(self, first: u16, group: &[Vec<u8>]) -> Vec<Vec<u8>> {
         match self {
             Self::ReedSolomon(code) => parity::build_payloads(first, group, code).collect(),

@@ -10,40 +10,41 @@ use hol_rtp::ulpfec::UlpfecPayload;
 use super::Fec;
 use super::extended_counter::ExtendedCounter;
 
-/// Recent packets and groups; older packets would be too late to be played.
+/// Restores lost media packets. It stores only recent packets and groups, because older packets would be too late to be
+/// played.
 #[derive(Debug)]
 pub(super) struct FecDecoder {
     fec: Fec,
     sequence: ExtendedCounter<16>,
-    /// Packets of the medium by sequence number.
+    /// Received or restored packets of the medium, by sequence number.
     packets: BTreeMap<u64, Bytes>,
-    /// Groups by the sequence number of their first packet.
+    /// Groups, by the sequence number of their first packet.
     groups: BTreeMap<u64, Group>,
 }
 
-/// Packets that are protected together, and their parity.
+/// A group of packets that are protected together, with its parity packets.
 #[derive(Debug)]
 struct Group {
-    /// Number of sequence numbers from the first packet to the last.
+    /// Number of sequence numbers from the first to the last media packet of the group.
     span: u8,
-    /// SSRC of the medium.
+    /// SSRC of the media packets in the group.
     source: u32,
-    /// The payloads of its received parity packets.
+    /// The payloads of the group's received parity packets.
     parities: Vec<Bytes>,
 }
 
 impl FecDecoder {
-    /// Maximum number of stored packets: more than the longest group.
+    /// Maximum number of stored media packets, which is more than the longest group.
     const MAX_PACKETS: usize = 1024;
     const MAX_GROUPS: usize = 64;
 
-    /// Creates an empty store.
+    /// Creates a decoder without packets.
     pub(super) fn new(fec: Fec) -> Self {
         let (packets, groups) = (BTreeMap::new(), BTreeMap::new());
         Self { fec, sequence: ExtendedCounter::default(), packets, groups }
     }
 
-    /// Adds a packet of the medium; returns the packets that can now be restored.
+    /// Adds a received media packet; returns the packets that can now be restored.
     pub(super) fn add_media_packet(&mut self, sequence: u16, packet: Bytes) -> Vec<Bytes> {
         let Some(sequence) = self.sequence.extend_and_update(sequence.into()) else { return Vec::new() };
         self.packets.insert(sequence, packet);
@@ -57,7 +58,7 @@ impl FecDecoder {
             .map_or(Vec::new(), |first| self.restore(first))
     }
 
-    /// Adds a parity packet of this source; returns the packets that can now be restored.
+    /// Adds a received parity packet; returns the packets that can now be restored.
     pub(super) fn add_parity_packet(
         &mut self,
         source: u32,
@@ -78,8 +79,7 @@ impl FecDecoder {
         Ok(self.restore(first))
     }
 
-    /// Restores the missing packets of a group, if enough packets of the group have arrived; returns the restored
-    /// packets.
+    /// Restores the missing packets of a group if enough of its packets have arrived; returns the restored packets.
     fn restore(&mut self, first: u64) -> Vec<Bytes> {
         let Some(group) = self.groups.get(&first) else { return Vec::new() };
         let received = self.packets.range(first..first + u64::from(group.span));
@@ -99,7 +99,7 @@ impl FecDecoder {
 }
 
 impl Group {
-    /// Returns restored packets with their positions.
+    /// Returns the restored packets of a group, each with its position in the group.
     fn restore_packets(&self, fec: Fec, received: &[(u8, &[u8])]) -> Vec<(u8, Vec<u8>)> {
         let payloads = self.parities.iter();
         match fec {
@@ -140,7 +140,7 @@ mod tests {
         (packets.into_iter().map(Bytes::from).collect(), parities)
     }
 
-    /// Returns a store that has received packets up to sequence number 65,534.
+    /// Returns a decoder that has received packets up to sequence number 65,534.
     fn before_the_wrap(fec: Fec) -> FecDecoder {
         let mut repair = FecDecoder::new(fec);
         for sequence in (0..65_535).step_by(1000).chain([65_534]) {

@@ -5,7 +5,7 @@ use hol_rtp::{AduFragment, FrameHeader, Header, ParseError, fragments, mpa};
 use super::Packing;
 use crate::window::EntryWindow;
 
-/// Frames that are this many frames older than the newest one are forgotten: about half an hour.
+/// A frame is discarded once it is this many frames older than the newest one: about half an hour.
 const MAX_AGE: u32 = 1 << 16;
 
 /// The received parts of frames, by frame number.
@@ -15,25 +15,25 @@ pub(super) struct FrameAssembler {
     frames: EntryWindow<Frame>,
 }
 
-/// A frame, or its application data unit.
+/// The received packets of an MP3 frame or of its application data unit.
 #[derive(Debug, Default)]
 struct Frame {
-    /// The sequence numbers of the received packets of this frame.
+    /// The sequence numbers of the received packets of the frame.
     packets: Vec<u16>,
     octets: usize,
-    /// The information in its first packet.
+    /// The lengths that the first packet of the frame states; `None` until this packet arrives.
     head: Option<Head>,
-    /// Whether all data that a decoder needs for the frame have arrived.
+    /// Whether all data that a decoder needs to play the frame have arrived.
     is_playable: bool,
 }
 
-/// The parts of an MP3 frame, in octets.
+/// The lengths of the parts of an MP3 frame, in octets.
 #[derive(Debug, Clone, Copy)]
 struct Head {
     octets: usize,
-    /// Octets of its main data that are in earlier frames.
+    /// Octets of the frame's main data that are in earlier frames.
     earlier_octets: usize,
-    /// Maximum number of octets of main data in this frame.
+    /// Maximum number of octets of main data in the frame itself.
     main_data_room: usize,
 }
 
@@ -61,7 +61,7 @@ impl Head {
         }))
     }
 
-    /// Returns the head of a unit; every part of a unit contains the length of the whole unit.
+    /// Returns the lengths for a data unit, which every fragment of the unit states.
     fn from_unit(piece: &AduFragment<'_>) -> Self {
         Self { octets: piece.size.into(), earlier_octets: 0, main_data_room: 0 }
     }
@@ -70,7 +70,7 @@ impl Head {
 const PARTS_CONTRADICT: ParseError = ParseError("the parts of a frame contradict each other");
 
 impl FrameAssembler {
-    /// Creates an empty buffer.
+    /// Creates an assembler that has received nothing.
     pub(super) fn new(packing: Packing) -> Self {
         Self { packing, frames: EntryWindow::default() }
     }
@@ -131,8 +131,8 @@ impl FrameAssembler {
         playable
     }
 
-    /// Returns whether a frame was not playable before, but is now: it and all earlier frames with parts of its main
-    /// data are complete. If one of them is missing, it is unknown how much of the main data it had.
+    /// Returns whether a frame becomes playable now: all packets of the frame, and of the earlier frames with parts of
+    /// its main data, have arrived. A missing earlier frame may have had any amount of the main data.
     fn has_become_playable(&self, number: u32) -> bool {
         let whole = |number: u32| self.frames.get(number).and_then(Frame::complete_head);
         let Some(head) = whole(number).filter(|_| self.frames.get(number).is_some_and(|f| !f.is_playable))
@@ -158,8 +158,7 @@ mod tests {
 
     const HEADER: Header = Header { payload_type: 14, marker: false, sequence: 0, timestamp: 0, source: 0 };
 
-    /// Adds the packets of these frames in this order; returns the frames that can be played after each
-    /// packet.
+    /// Adds the packets of these frames in the given order. Returns the frames that become playable with each packet.
     fn played(frames: &[Vec<u8>], room: usize, order: &[usize]) -> Vec<Vec<u32>> {
         let mut taken = FrameAssembler::new(Packing::Mpa);
         let packets: Vec<(u32, Vec<u8>)> = frames
@@ -178,8 +177,7 @@ mod tests {
         order.iter().filter(|at| **at < packets.len()).map(take).collect()
     }
 
-    /// RFC 3119 section 1: later frames may need data of a lost frame, so that a decoder cannot play them
-    /// either.
+    /// Frames after a lost frame may need its data, so that a decoder cannot play them, either. RFC 3119 section 1.
     #[test]
     fn lost_frame_makes_later_frames_that_need_its_data_unplayable() {
         let frames: Vec<Vec<u8>> = Stream::new(192).unwrap().take(40).collect();
@@ -218,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// A frame can be played exactly if its unit can be built from the frames after the last missing one:
+        /// A frame is playable if, and only if, its data unit can be built from the frames after the last missing one.
         /// RFC 3119 appendix A.1.
         #[test]
         fn frame_is_playable_when_its_unit_is_complete(

@@ -13,27 +13,27 @@ use super::fec::Fec;
 pub struct Media {
     /// Bit rate of MPEG-1 layer III, 32 to 320 kbit/s. Default 192 kbit/s.
     pub bitrate: BitRate,
-    /// RTP packets contain MP3 frames (`mpa`, RFC 2250) or self-contained units (`adu`, RFC 3119). Default `mpa`.
+    /// Content of RTP packets: MP3 frames (`mpa`, RFC 2250) or self-contained units (`adu`, RFC 3119). Default `mpa`.
     pub packing: Packing,
-    /// Self-contained units per interleaving cycle; those with odd numbers are sent first. Needs `packing = "adu"`. Default 1: no
-    /// interleaving.
+    /// Self-contained units per interleaving cycle; those with odd numbers are sent first. Needs `packing = "adu"`.
+    /// Default 1: no interleaving.
     #[schemars(range(min = 1))]
     pub interleave: u8,
     /// Parity packets: `"5/7"` sends two for every five, `"ulpfec:5/6"` one (RFC 5109). Default none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub fec: Option<Fec>,
-    /// Jitter buffer: delay of the first packet's playout. Default 200 ms.
+    /// Jitter buffer: time between the first packet's arrival and playout. Default 200 ms.
     pub buffer: Duration,
     /// Longest packet, including the RTP header. Default 1400 B.
     pub packet: ByteCount,
 }
 
-/// What an RTP packet contains: one unit of this kind, or a fragment of a unit that is longer than a packet.
+/// What an RTP packet contains: one unit of this kind, or a fragment of one that is too long for a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
-    /// An MP3 frame, which may depend on earlier ones. RFC 2250.
+    /// An MP3 frame, which may need data in earlier frames. RFC 2250.
     #[default]
     Mpa,
     /// An application data unit (ADU): a frame with all data that its decoding needs. RFC 3119.
@@ -54,7 +54,7 @@ impl Default for Media {
 }
 
 impl Packing {
-    /// Returns the name of the packing.
+    /// Returns the name of the packing in experiments.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Mpa => "mpa",
@@ -64,7 +64,8 @@ impl Packing {
 }
 
 impl Media {
-    /// Returns the maximum payload of a packet in octets; parity packets are longer than those they protect.
+    /// Returns the maximum length of a media packet's payload in octets. It leaves room for parity packets, which are
+    /// longer than the packets that they protect.
     pub(super) fn max_payload(&self) -> usize {
         self.packet.0 as usize - Header::OCTETS - self.fec.map_or(0, Fec::overhead)
     }

@@ -23,7 +23,7 @@ use player::Player;
 use streamer::Streamer;
 
 impl Media {
-    /// The range of `packet`; the maximum is the number of octets that fit into a datagram.
+    /// The range of the key `packet`, in octets; the maximum is what fits into a datagram.
     const PACKET_SIZES: std::ops::RangeInclusive<u64> = 128..=65_507;
 
     fn kbps(&self) -> Option<u16> {
@@ -31,7 +31,7 @@ impl Media {
         known.find(|kbps| u64::from(*kbps) * 1000 == self.bitrate.bits_per_second())
     }
 
-    /// Returns how long a frame may wait at the player for the parity of its group, and for its turn in a
+    /// Returns how long a frame may wait at the player for the parity of its group, and for its turn in an interleaving
     /// cycle.
     fn max_waits(&self) -> [Duration; 2] {
         let group = self.fec.map_or(1, Fec::group_size);

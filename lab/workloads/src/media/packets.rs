@@ -10,16 +10,19 @@ use super::{Fec, Media, Packing, clock};
 
 /// RTP payload type of MPEG audio. RFC 3551 table 4.
 const MPA_PAYLOAD_TYPE: u8 = 14;
-/// Dynamic payload types, which a session description would announce. RFC 3551 section 3.
+/// RTP payload types that RFC 3551 does not assign; a session description would announce them (RFC 3551 section 3).
 const ADU_PAYLOAD_TYPE: u8 = 96;
 pub(super) const PARITY_PAYLOAD_TYPE: u8 = 97;
-/// SSRC of the media packets and of their parity packets, which have their own sequence numbers. RFC 5109 section 7.2.
+/// SSRC of the media packets, and of their parity packets although these have their own sequence numbers. RFC 5109
+/// section 7.2.
 const MEDIA_SSRC: u32 = 0x6d70_3300;
 
-/// Octets of the length prefix of a packet in a byte stream. RFC 4571 section 2.
+/// Length of the prefix of a packet in a byte stream, in octets; the prefix contains the packet's length. RFC 4571
+/// section 2.
 pub(super) const LENGTH_PREFIX: usize = 2;
 
-/// Returns the length of the packet that starts with `octets`, in a byte stream.
+/// Returns the length of the packet that starts with `octets` in a byte stream, including its length prefix; `None` if
+/// too few octets are known.
 pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     let Some(length) = octets.first_chunk().map(|length| usize::from(u16::from_be_bytes(*length))) else {
         return Ok(None);
@@ -31,8 +34,8 @@ pub(super) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns by how many frame durations interleaving in cycles of this size delays the playout. This is the
-/// most by which a unit is sent later than the first unit, relative to its playing time.
+/// Returns by how many frame durations interleaving in cycles of this size delays the playout. Units are sent later than
+/// in the order of the medium; the result is the longest such delay, relative to that of the first unit.
 pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
     let order = odd_numbers_first(cycle);
     let waits: Vec<i64> = order.iter().zip(0..).map(|(unit, place)| place - i64::from(*unit)).collect();
@@ -42,32 +45,32 @@ pub(super) fn max_interleaving_wait(cycle: u8) -> u64 {
 /// A packet that is ready to be sent.
 #[derive(Debug)]
 pub(super) struct Packet {
-    /// Frame in the packet; `None` for parity.
+    /// Frame in the packet; `None` for a parity packet.
     pub(super) frame: Option<u32>,
     pub(super) octets: Bytes,
 }
 
-/// Packs frames into packets.
+/// Divides frames or data units into packets.
 #[derive(Debug)]
 pub(super) struct Packetizer {
     packing: Packing,
     adus: AduConverter,
     interleaver: Option<Interleaver>,
-    /// Number of the first unit of the interleaving cycle.
+    /// Number of the first unit of the current interleaving cycle.
     cycle: u32,
-    /// Frames or units not yet sent.
+    /// Frames or units that have not been sent yet, in the order of transmission.
     waiting: VecDeque<(u32, Vec<u8>)>,
     room: usize,
     fec: Option<Fec>,
-    /// The packets since the last parity.
+    /// The packets sent since the last parity packets.
     group: Vec<Vec<u8>>,
-    /// The next sequence numbers of the medium and of its parity.
+    /// The next sequence number of media packets, and that of parity packets.
     sequences: [u16; 2],
     is_stream: bool,
 }
 
 impl Packetizer {
-    /// Creates a packer of a medium.
+    /// Creates a packetizer for the settings of a workload.
     pub(super) fn new(media: &Media, is_stream: bool) -> Self {
         let interleaver =
             (media.interleave > 1).then(|| Interleaver::new(odd_numbers_first(media.interleave)));
@@ -104,14 +107,15 @@ impl Packetizer {
         }
     }
 
-    /// Ends the medium after `frames` frames.
+    /// Ends the medium after `frames` frames, so the last interleaving cycle may be shorter.
     pub(super) fn finish(&mut self, frames: u32) {
         if let Some(interleaver) = self.interleaver.take() {
             self.queue_cycle(frames, interleaver.finish());
         }
     }
 
-    /// Queues the units of a cycle in their order of transmission. The next cycle starts with unit `next`.
+    /// Queues the units of an interleaving cycle in their order of transmission; the next cycle starts with unit
+    /// `next`.
     fn queue_cycle(&mut self, next: u32, cycle: Vec<Vec<u8>>) {
         if !cycle.is_empty() {
             let first = std::mem::replace(&mut self.cycle, next);
@@ -119,12 +123,12 @@ impl Packetizer {
         }
     }
 
-    /// Returns whether everything has been sent.
+    /// Returns whether all frames or units have been sent.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Returns the packets of the next frame or unit, with parity after each full group and after the last
+    /// Returns the packets of the next frame or unit, and parity packets after each full group and after the last
     /// packet.
     pub(super) fn next(&mut self, is_last: bool) -> Vec<Packet> {
         let Some((number, unit)) = self.waiting.pop_front() else { return Vec::new() };
@@ -143,7 +147,7 @@ impl Packetizer {
         packets
     }
 
-    /// Builds a packet of the medium.
+    /// Builds a media packet.
     fn media_packet(&mut self, number: u32, payload: &[u8]) -> Vec<u8> {
         let payload_type = if self.packing == Packing::Mpa { MPA_PAYLOAD_TYPE } else { ADU_PAYLOAD_TYPE };
         // The marker bit marks the first packet of a talkspurt (RFC 2250 section 3.3); RFC 3119 section 3.4
@@ -166,7 +170,7 @@ impl Packetizer {
         [&header.octets()[..], payload].concat()
     }
 
-    /// Adds a packet to its group, and appends the parity of a full group.
+    /// Adds a packet to its group, and appends the parity packets once the group is full.
     fn protect(&mut self, number: u32, octets: Vec<u8>, is_last: bool, packets: &mut Vec<Packet>) {
         let Some(fec) = self.fec else { return };
         self.group.push(octets);
@@ -181,7 +185,7 @@ impl Packetizer {
         }
     }
 
-    /// Returns the packet as sent over the transport: in a byte stream with its length prefix.
+    /// Returns the packet in the form in which the transport sends it: with a length prefix on a byte stream.
     fn framed(&self, packet: &[u8]) -> Bytes {
         let length = (packet.len() as u16).to_be_bytes();
         let before: &[u8] = if self.is_stream { &length } else { &[] };
@@ -197,8 +201,8 @@ mod tests {
         serde_json::from_str(text).expect("keys of media")
     }
 
-    /// Returns the frames of the packets sent after each frame is added, then those of the rest; parity is
-    /// -1.
+    /// Returns the frame numbers of the packets that are sent after each added frame, and finally of all others; -1
+    /// stands for a parity packet.
     fn order(media: &Media, frames: u32) -> Vec<Vec<i64>> {
         let mut packets = Packetizer::new(media, false);
         let mut stream = hol_rtp::Stream::new(192).unwrap();

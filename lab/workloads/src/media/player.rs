@@ -16,7 +16,7 @@ use super::{Media, clock};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Output, Progress};
 use crate::ledger::{Ledger, MessageArrival};
 
-/// Records when each frame can be played, and whether that is too late.
+/// A player that records when each frame can be played, and whether that is too late.
 #[derive(Debug)]
 pub(crate) struct Player {
     is_stream: bool,
@@ -24,7 +24,7 @@ pub(crate) struct Player {
     timestamp: ExtendedCounter<32>,
     frames: FrameAssembler,
     playout: Playout,
-    /// Connections on which the peer sends no more data.
+    /// Connections that the peer has closed for sending.
     to_close: VecDeque<ConnectionId>,
     abort_reason: Option<AbortReason>,
     ledger: Ledger,
@@ -60,7 +60,7 @@ impl Player {
         restored.iter().try_for_each(|packet| self.receive_packet(now, delivery_times, packet))
     }
 
-    /// Handles a packet of the medium, received or restored.
+    /// Handles a media packet that was received or restored.
     fn receive_packet(
         &mut self,
         now: Time,

@@ -4,17 +4,17 @@ use hol_base::{Duration, Time};
 
 use super::clock;
 
-/// Determines when each frame is played. The first frame is played a fixed time after its arrival, and every
-/// other frame as long after the first as in the medium.
+/// The playout times of frames. The first frame is played a fixed time after its arrival; the others follow at the
+/// intervals of the medium.
 #[derive(Debug)]
 pub(super) struct Playout {
     buffer: Duration,
-    /// The arrival of the first packet, and its frame.
+    /// When the first packet arrived, and its frame.
     first_arrival: Option<(Time, u32)>,
 }
 
 impl Playout {
-    /// Creates a buffer of this length.
+    /// Creates the playout of a jitter buffer of this length.
     pub(super) fn new(buffer: Duration) -> Self {
         Self { buffer, first_arrival: None }
     }

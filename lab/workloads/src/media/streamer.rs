@@ -14,7 +14,7 @@ use crate::openings::ConnectionOpenings;
 use crate::rejected_messages::RejectedMessages;
 use crate::{ENDLESS, StreamLayout};
 
-/// Takes a frame from the encoder at each tick, and sends one frame or unit per tick. If the transport
+/// A client that takes a frame from the encoder at each tick, and sends one frame or unit per tick. While the transport
 /// blocks, packets wait, but the encoder continues.
 #[derive(Debug)]
 pub(crate) struct Streamer {
@@ -23,16 +23,17 @@ pub(crate) struct Streamer {
     packets: Packetizer,
     /// Number of frames that are not due yet.
     frames_left: u64,
-    /// Whether the number of frames is unlimited.
+    /// Whether frames are produced until the run ends.
     endless: bool,
     openings: ConnectionOpenings,
-    /// When the last connection opened, which starts the clock.
+    /// When the last connection opened, at which the encoder starts; `None` before.
     start: Option<Time>,
     /// Number of encoder ticks since the start; a tick is the duration of a frame.
     ticks: u64,
     outbox: VecDeque<Packet>,
     rejected: RejectedMessages,
-    /// Number of packets sent; they use the streams of all connections in turn.
+    /// Number of packets sent, which determines the stream of the next packet: packets use the streams of all
+    /// connections in turn.
     turns: u32,
     to_close: VecDeque<ConnectionId>,
     abort_reason: Option<AbortReason>,
@@ -40,7 +41,7 @@ pub(crate) struct Streamer {
 }
 
 impl Streamer {
-    /// Creates a streamer of `frames` frames at `kbps` kbit/s.
+    /// Creates a streamer that sends `frames` frames at `kbps` kbit/s.
     pub(super) fn new(packets: Packetizer, kbps: u16, lanes: StreamLayout, frames: u64) -> Self {
         Self {
             lanes,
@@ -66,7 +67,7 @@ impl Streamer {
         }
     }
 
-    /// Returns when the next frame is produced, or a delayed unit is to be sent.
+    /// Returns the time of the next tick, at which a frame is produced or a delayed unit is sent.
     fn next_tick(&self) -> Time {
         let waits = self.frames_left > 0 || !self.packets.is_empty();
         self.start.filter(|_| waits).map_or(Time::MAX, |start| start + clock::duration(self.ticks + 1))
@@ -89,7 +90,7 @@ impl Streamer {
         self.outbox.extend(packets);
     }
 
-    /// Makes the next frame due.
+    /// Produces the next frame and records that it is due.
     fn next_frame(&mut self, at: Time) -> Vec<u8> {
         self.frames_left -= u64::from(!self.endless);
         let frame = self.stream.next().expect("the stream is endless");
@@ -99,7 +100,7 @@ impl Streamer {
         frame
     }
 
-    /// Assigns the packet to the next stream; the streams of all connections take turns.
+    /// Addresses a packet to the next stream; packets use the streams of all connections in turn.
     fn outgoing(&mut self, packet: Packet) -> Outgoing {
         let lane = self.lanes.lane_of_turn(self.turns, |_| true);
         self.turns = self.turns.wrapping_add(1);

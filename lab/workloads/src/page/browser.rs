@@ -15,7 +15,7 @@ use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, O
 use crate::ledger::{DueMessage, EntryId, Ledger, MessageArrival};
 use crate::rejected_messages::RejectedMessages;
 
-/// Loads one page after the other, each over its own connections, which are opened on demand.
+/// A browser that loads one page after the other. Each page has its own connections, which are opened on demand.
 #[derive(Debug)]
 pub(crate) struct Browser {
     page: Page,
@@ -25,10 +25,10 @@ pub(crate) struct Browser {
     /// Number of pages that have not started.
     pages_left: u64,
     endless: bool,
-    /// When the next page starts; `None`: at once, because it is the first.
+    /// When the next page starts; `None`: at once, because it is the first page.
     next_page_at: Option<Time>,
     loading: Option<PageLoad>,
-    /// Number of connections that were requested.
+    /// Number of connections requested so far.
     connections: u32,
     pending_actions: VecDeque<Action>,
     rejected: RejectedMessages,
@@ -37,7 +37,7 @@ pub(crate) struct Browser {
     ledger: Ledger,
 }
 
-/// An output that waits to be returned.
+/// An action of the browser that waits to be carried out.
 #[derive(Debug)]
 enum Action {
     Open(ConnectionId),
@@ -46,7 +46,7 @@ enum Action {
 }
 
 impl Browser {
-    /// Creates a browser that loads pages over these streams.
+    /// Creates a browser that loads pages over these connections and streams.
     pub(crate) fn new(page: Page, tracks: Tracks, messages: u64, seed: Seed) -> Self {
         Self {
             page,
@@ -66,7 +66,7 @@ impl Browser {
         }
     }
 
-    /// Starts a page: requests the files that are known from the beginning.
+    /// Starts a page: requests the files that are known without the document.
     fn start_page(&mut self, now: Time) {
         let files = files::draw(&self.page, &mut self.size_rng);
         let entries = self.note_page(now, files.iter().map(|file| u64::from(file.size)).sum());
@@ -75,7 +75,7 @@ impl Browser {
         self.send_requests();
     }
 
-    /// Adds the records of a page and of its first octets, which both start with the request of its first
+    /// Adds the record of a page and that of the page's first octets; both start with the request of the page's first
     /// file.
     fn note_page(&mut self, now: Time, octets: u64) -> [EntryId; 2] {
         let scheduled = self.next_page_at.unwrap_or(now);
@@ -87,7 +87,7 @@ impl Browser {
         [due, head].map(|due| self.ledger.note_composite_due(now, due, number + 2))
     }
 
-    /// Adds a file that the browser has discovered; its request waits for a connection or stream.
+    /// Adds a file that the browser has discovered. Its request waits until a connection or stream is free.
     fn discover_file(&mut self, now: Time, file: u16) {
         let Some(loading) = &mut self.loading else { return };
         let (size, parent) = (loading.size_of(file), Some(loading.page.number()));
@@ -96,7 +96,7 @@ impl Browser {
         loading.add_file(file, self.ledger.note_due(now, due));
     }
 
-    /// Sends the waiting requests, as many as the connection reuse (`way`) allows.
+    /// Sends waiting requests, as far as `way` allows on the connections and streams.
     fn send_requests(&mut self) {
         let Some(loading) = &mut self.loading else { return };
         while let Some((entry, track)) = loading.next_request(self.page.way, self.tracks) {
@@ -119,7 +119,7 @@ impl Browser {
         }
     }
 
-    /// Handles a part of a response.
+    /// Handles a part of a response that has arrived.
     fn receive_part(&mut self, now: Time, delivery: &Delivery) -> Result<(), &'static str> {
         let frame = Frame::read(&delivery.payload)?;
         let loading = self.loading.as_mut().ok_or("the server sent a response without a request")?;
@@ -133,7 +133,7 @@ impl Browser {
         if is_last_of_file { self.finish(now, frame.number, arrived) } else { Ok(()) }
     }
 
-    /// Finishes a file.
+    /// Finishes a file, whose response is complete.
     fn finish(&mut self, now: Time, number: u32, arrived: MessageArrival) -> Result<(), &'static str> {
         if !self.ledger.note_reply(number, arrived, false) {
             return Err("the server sent a response twice");
@@ -153,7 +153,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Finishes the page with its last file, whose record has this number.
+    /// Finishes the page, whose last file is complete; the file's record has the number `last`.
     fn end_page(&mut self, now: Time, last: u32, arrived: MessageArrival) {
         let Some(loading) = self.loading.take() else { return };
         self.ledger.end_composite(loading.page, last, arrived);
@@ -169,7 +169,7 @@ impl Browser {
         self.rejected.retry();
     }
 
-    /// Replaces a failed connection, and repeats the requests of incomplete files.
+    /// Opens a connection in place of a failed one, and repeats the requests of incomplete files.
     fn reopen(&mut self, id: ConnectionId) {
         let Some(loading) = &mut self.loading else { return };
         loading.fail(id);
@@ -185,7 +185,7 @@ impl Browser {
         self.loading.as_ref().is_some_and(|loading| loading.is_in_use(id))
     }
 
-    /// Returns the next action that does not send on a full connection.
+    /// Returns the next action, without messages for connections whose send buffer is full.
     fn next_action(&mut self) -> Option<Action> {
         let is_free = |action: &Action| match action {
             Action::Send(outgoing) => !self.rejected.waits_for(outgoing.connection),
@@ -260,7 +260,7 @@ impl Application for Browser {
         &mut self.ledger
     }
 
-    /// Records the pages that never started.
+    /// Records the pages that were never started.
     fn end(&mut self, now: Time) -> bool {
         while self.pages_left > 0 && !self.endless {
             self.note_page(now, 0);

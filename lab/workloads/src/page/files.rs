@@ -9,11 +9,11 @@ use super::{Frame, Page};
 pub(crate) struct File {
     /// Octets of the file.
     pub(crate) size: u32,
-    /// Indices of the files that this file refers to.
+    /// Indices of the files that the file references.
     pub(crate) references: Vec<u16>,
 }
 
-/// Draws the files of the next page: the document, if there is one, then the objects wave by wave.
+/// Draws the files of the next page: the document, if the page has one, then the objects wave by wave.
 pub(crate) fn draw(page: &Page, rng: &mut Rng) -> Vec<File> {
     let document = u16::from(page.document.0 > 0);
     let objects = (0..page.objects).map(|_| page.size.draw(rng, [Frame::MIN, Page::MAX_FILE_OCTETS]));
@@ -32,7 +32,7 @@ pub(crate) fn draw(page: &Page, rng: &mut Rng) -> Vec<File> {
     files
 }
 
-/// Returns the files known from the beginning.
+/// Returns the indices of the files that are known when the page starts.
 pub(crate) fn initial_files(page: &Page) -> std::ops::Range<u16> {
     if page.document.0 > 0 { 0..1 } else { 0..(u32::from(page.objects) / u32::from(page.waves)) as u16 }
 }

@@ -13,9 +13,9 @@ use crate::padded_messages::Zeros;
 /// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
-    /// Part of a file.
+    /// A frame with a part of a file.
     Data,
-    /// A request, or the head of a response.
+    /// A frame with a request, or with the head of a response.
     Headers,
 }
 
@@ -23,19 +23,19 @@ pub(crate) enum FrameKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) kind: FrameKind,
-    /// Number of the record of the frame's file.
+    /// Number of the record of the file to which the frame belongs.
     pub(crate) number: u32,
 }
 
-/// Octets of a frame's header. RFC 9113 section 4.1.
+/// Length of a frame's header, in octets. RFC 9113 section 4.1.
 const HEADER_OCTETS: usize = 9;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 
 impl Frame {
-    /// Minimum number of octets of a frame: a header and the size of a file.
+    /// Minimum length of a frame in octets: its header and the size of a file.
     pub(crate) const MIN: u64 = 16;
-    /// Maximum number of octets after the header. RFC 9113 section 4.2.
+    /// Maximum length of a frame without its header, in octets. RFC 9113 section 4.2.
     pub(crate) const MAX: u64 = 1 << 14;
 
     /// Parses a whole frame.
@@ -63,35 +63,34 @@ pub(crate) fn length_of(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     }
 }
 
-/// Returns the size of the requested file in octets; `None` if the request has none.
+/// Returns the size of the file that a request is for, in octets; `None` if the request has no size.
 pub(crate) fn requested_octets(request: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*request.get(HEADER_OCTETS..)?.first_chunk()?))
 }
 
-/// Returns how many octets of a response a frame of `length` octets carries.
+/// Returns how many octets of a response, including its head, are in a frame of `length` octets.
 pub(crate) fn octets(way: ConnectionReuse, frame: Frame, length: usize) -> u32 {
     let header =
         if way == ConnectionReuse::Multiplexed && frame.kind == FrameKind::Data { HEADER_OCTETS } else { 0 };
     (length - header) as u32
 }
 
-/// Builds the frames of requests and replies.
+/// Builds the frames of requests and responses.
 #[derive(Debug, Default)]
 pub(crate) struct FrameBuilder {
     zeros: Zeros,
 }
 
 impl FrameBuilder {
-    /// Builds a request of `octets` octets for a file of `size`.
+    /// Builds a request of `octets` octets for a file of `size` octets.
     pub(crate) fn build_request(&mut self, octets: u64, number: u32, size: u32) -> Bytes {
         let mut frame = self.frame(octets as usize, HEADERS, number);
         frame[HEADER_OCTETS..HEADER_OCTETS + 4].copy_from_slice(&size.to_be_bytes());
         frame.freeze()
     }
 
-    /// Builds the head of a response with as much of the file as fits into the same packet; a separate write
-    /// would be delayed by Nagle's algorithm. `left` octets of the file remain; also returns how many of them
-    /// are included.
+    /// Builds the head of a response, with as much of the file as fits into the same packet, because Nagle's algorithm
+    /// would delay a separate write. `left` octets of the file remain; also returns how many of them are included.
     pub(crate) fn build_head(&mut self, octets: u64, number: u32, left: u32) -> (Bytes, u32) {
         const PACKET_OCTETS: u32 = 1200;
         let room = PACKET_OCTETS.saturating_sub(octets as u32);

@@ -10,11 +10,11 @@ use crate::Sizes;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Page {
-    /// How requests share connections; `"close"`: a connection for each file; `"multiplexed"`: as in HTTP/2. Default
+    /// How requests share connections: `"close"` uses one per file, `"multiplexed"` works as in HTTP/2. Default
     /// `"multiplexed"`.
     pub way: ConnectionReuse,
-    /// Octets of the document, which names the objects; with `"0B"` there is none, and all objects are known from the
-    /// start. Default 30 kB.
+    /// Octets of the document, which references the objects; with `"0B"` there is none, and all objects are known from
+    /// the start. Default 30 kB.
     pub document: ByteCount,
     /// Number of objects: the files besides the document. Default 12.
     pub objects: u16,
@@ -24,13 +24,13 @@ pub struct Page {
     pub waves: u16,
     /// Octets per request. Default 400.
     pub request: ByteCount,
-    /// Octets of a response before its body. Default 300.
+    /// Octets of a response's head, before the file. Default 300.
     pub head: ByteCount,
-    /// Server time before each response; responses are prepared in parallel. Default none.
+    /// Server think time before each response; responses are prepared in parallel. Default none.
     pub think: Duration,
     /// Pause between pages, with all connections closed. Default 1 s.
     pub pause: Duration,
-    /// Send requests before the connection is open; SCTP: with the COOKIE ECHO (RFC 9260 section 5.1). Default no.
+    /// Send requests before the connection is open, in SCTP with the COOKIE ECHO (RFC 9260 section 5.1). Default no.
     pub early: bool,
     /// Use one stream for a file's request and the next for its response. Default no.
     pub pair: bool,
@@ -38,19 +38,20 @@ pub struct Page {
     pub reopen: bool,
 }
 
-/// How requests and responses share the connections and their streams.
+/// How requests and responses share connections and streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConnectionReuse {
-    /// A new connection for each file; the transport's option `connections` limits how many are in use at a time.
-    /// HTTP/1.0, RFC 1945.
+    /// Each file uses a new connection; the transport's option `connections` limits how many are in use at the same
+    /// time. HTTP/1.0, RFC 1945.
     Close,
-    /// One request at a time on each connection, or on each stream if the transport has streams. RFC 9112 section 9.3.
+    /// Each connection, or each stream if the transport has streams, carries one request at a time. RFC 9112 section
+    /// 9.3.
     Keepalive,
-    /// All requests at once; the responses on a connection or stream are sent whole and in order. RFC 9112 section
-    /// 9.3.2.
+    /// All requests are sent at once. Each response is sent whole, in the order of the requests on its connection or
+    /// stream. RFC 9112 section 9.3.2.
     Pipelined,
-    /// All requests at once; responses are interleaved frame by frame. HTTP/2, RFC 9113.
+    /// All requests are sent at once, and responses are interleaved frame by frame. HTTP/2, RFC 9113.
     #[default]
     Multiplexed,
 }
@@ -75,7 +76,7 @@ impl Default for Page {
 }
 
 impl ConnectionReuse {
-    /// Returns the name of the mode.
+    /// Returns the name of the mode in experiments.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Close => "close",

@@ -13,36 +13,36 @@ use crate::ledger::EntryId;
 pub(super) struct PageLoad {
     /// Record of the page.
     pub(super) page: EntryId,
-    /// Record of the page's first octets. The records of the page's files have the numbers after it.
+    /// Record of the page's first octets. The records of the page's files follow it.
     pub(super) first_octets: EntryId,
     has_response: bool,
     files: Vec<File>,
-    /// Octets of a response before its file.
+    /// Length of a response's head, which precedes the file, in octets.
     head_octets: u32,
-    /// Octets of each response, head and file, that have not arrived, by file.
+    /// Octets of each response (head and file) that have not arrived yet, by file.
     missing_octets: Vec<u32>,
-    /// The known files, in the order of their records.
+    /// The files that the browser has discovered, in the order of their records.
     known_files: Vec<KnownFile>,
-    /// Known files that wait for a track (see [`Tracks`]).
+    /// Discovered files that wait for a track (see [`Tracks`]) to be requested on.
     waiting_files: VecDeque<EntryId>,
     /// Number of complete files.
     complete_files: usize,
-    /// Whether each track ([`Tracks`]) has an unanswered request.
+    /// Whether each track (see [`Tracks`]) has a request that has not been answered completely.
     tracks_with_request: Vec<bool>,
-    /// Connections by their index in the stream layout.
+    /// Connections by their index in the stream layout; `None` if not requested.
     connections: Vec<Option<ConnectionId>>,
-    /// Connections that are requested or open.
+    /// The state of each connection that has been requested.
     connection_states: BTreeMap<ConnectionId, Connection>,
 }
 
-/// A file that the browser has discovered, and where it was requested.
+/// A file that the browser has discovered, with the track on which it was requested.
 #[derive(Debug)]
 struct KnownFile {
     entry: EntryId,
     file: usize,
     track: u16,
     connection: Option<ConnectionId>,
-    /// Whether it was requested before, on another connection.
+    /// Whether the file was requested before on a connection that failed.
     was_requested: bool,
 }
 
@@ -50,21 +50,21 @@ struct KnownFile {
 #[derive(Debug)]
 struct Connection {
     is_open: bool,
-    /// Requests to send when it is open.
+    /// Requests to be sent when the connection is open.
     waiting: Vec<Outgoing>,
 }
 
-/// The position of a part of a response.
+/// The position of a received part of a response in its page and its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
-    /// Whether this is the first part of the page.
+    /// Whether this is the first part of a response to the page.
     pub(super) is_first_of_page: bool,
-    /// Whether this is the last part of the file.
+    /// Whether this is the last part of its file.
     pub(super) is_last_of_file: bool,
 }
 
 impl PageLoad {
-    /// Creates the state of a page of these files. Each response has `head` octets before its file.
+    /// Creates the state of a page with these files. Each response has `head` octets before its file.
     pub(super) fn new(
         [page, first_octets]: [EntryId; 2],
         files: Vec<File>,
@@ -87,12 +87,12 @@ impl PageLoad {
         }
     }
 
-    /// Returns the number of octets of a file.
+    /// Returns the size of a file in octets.
     pub(super) fn size_of(&self, file: u16) -> u32 {
         self.files[usize::from(file)].size
     }
 
-    /// Adds a known file with its record.
+    /// Adds a discovered file with its record.
     pub(super) fn add_file(&mut self, file: u16, entry: EntryId) {
         self.known_files.push(KnownFile {
             entry,
@@ -104,7 +104,7 @@ impl PageLoad {
         self.waiting_files.push_back(entry);
     }
 
-    /// Returns the next file to request, and its track.
+    /// Returns the next file to request, and its track; `None` if no file waits or no track is free.
     pub(super) fn next_request(&mut self, way: ConnectionReuse, tracks: Tracks) -> Option<(EntryId, u16)> {
         let requested = self.known_files.len() - self.waiting_files.len();
         let is_free = |busy: &bool| !busy;
@@ -136,18 +136,18 @@ impl PageLoad {
         (self.files[known.file].size, !known.was_requested)
     }
 
-    /// Returns the connection with this index, if it was requested.
+    /// Returns the connection with this index in the stream layout; `None` if it has not been requested.
     pub(super) fn connection(&self, index: u16) -> Option<ConnectionId> {
         self.connections[usize::from(index)]
     }
 
-    /// Records a connection that was requested.
+    /// Records that a connection was requested.
     pub(super) fn add_connection(&mut self, index: u16, id: ConnectionId, is_open: bool) {
         self.connections[usize::from(index)] = Some(id);
         self.connection_states.insert(id, Connection { is_open, waiting: Vec::new() });
     }
 
-    /// Returns a request if its connection is open; otherwise keeps the request until then.
+    /// Returns the request if its connection is open; otherwise stores it until the connection is open.
     pub(super) fn queue_unless_open(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
         let connection =
             self.connection_states.get_mut(&outgoing.connection).expect("the connection was requested");
@@ -158,7 +158,7 @@ impl PageLoad {
         None
     }
 
-    /// Records an open connection; returns the requests that waited for it.
+    /// Records that a connection is open; returns the requests that waited for it.
     pub(super) fn note_opened(&mut self, id: ConnectionId) -> Vec<Outgoing> {
         self.connection_states.get_mut(&id).map_or_else(Vec::new, |connection| {
             connection.is_open = true;
@@ -166,7 +166,7 @@ impl PageLoad {
         })
     }
 
-    /// Counts octets of the response whose file has this record.
+    /// Counts `octets` received octets of the response for the file with this record.
     pub(super) fn receive(&mut self, number: u32, octets: u32) -> Result<Part, &'static str> {
         let index = self.index(number).ok_or("the server sent a response without a request")?;
         let missing = &mut self.missing_octets[self.known_files[index].file];
@@ -177,7 +177,7 @@ impl PageLoad {
         Ok(Part { is_first_of_page, is_last_of_file })
     }
 
-    /// Finishes the file with this record; returns the files that it refers to, and its connection.
+    /// Finishes the file with this record; returns the files that it references, and the connection to close, if any.
     pub(super) fn finish(&mut self, number: u32) -> (Vec<u16>, Option<ConnectionId>) {
         let index = self.index(number).expect("the file is known");
         let KnownFile { file, track, connection, .. } = self.known_files[index];
@@ -191,7 +191,7 @@ impl PageLoad {
         self.connection_states.remove(&id);
     }
 
-    /// Handles a failed connection: its incomplete files will be requested again from the beginning.
+    /// Handles a failed connection, whose incomplete files must be requested again from the beginning.
     pub(super) fn fail(&mut self, id: ConnectionId) {
         self.connection_states.remove(&id);
         self.connections.iter_mut().filter(|own| **own == Some(id)).for_each(|own| *own = None);
@@ -205,22 +205,22 @@ impl PageLoad {
         }
     }
 
-    /// Returns whether all files are complete.
+    /// Returns whether all files of the page are complete.
     pub(super) fn is_done(&self) -> bool {
         self.complete_files == self.files.len()
     }
 
-    /// Returns whether a connection is still in use.
+    /// Returns whether the page still uses a connection.
     pub(super) fn is_in_use(&self, id: ConnectionId) -> bool {
         self.connection_states.contains_key(&id)
     }
 
-    /// Returns the connections still in use.
+    /// Returns the connections that the page still uses.
     pub(super) fn into_connections(self) -> impl Iterator<Item = ConnectionId> {
         self.connection_states.into_keys()
     }
 
-    /// Returns the index among the known files of the file with this record.
+    /// Returns the index of the file with this record among the discovered files.
     fn index(&self, number: u32) -> Option<usize> {
         let index = number.checked_sub(self.first_octets.number() + 1)? as usize;
         (index < self.known_files.len()).then_some(index)

@@ -23,7 +23,7 @@ impl Page {
     /// Maximum number of octets of a file.
     const MAX_FILE_OCTETS: u64 = 1 << 30;
 
-    /// Returns the number of records per page: of the page, of its first octets, and of its files.
+    /// Returns the number of records per page: one of the page, one of its first octets, and one per file.
     fn records(&self) -> u64 {
         2 + u64::from(self.objects) + u64::from(self.document.0 > 0)
     }
@@ -39,7 +39,7 @@ impl Workload for Page {
     }
 
     fn about(&self) -> &'static str {
-        "a browser loads pages (a document and its objects), each over new connections, with SCTP over all their streams"
+        "a browser loads pages (a document and its objects), each over new connections; SCTP uses all their streams"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {

@@ -11,7 +11,7 @@ use super::{ConnectionReuse, Page};
 use crate::contract::{AbortReason, Application, ConnectionId, Delivery, Input, Outgoing, Output, Progress};
 use crate::ledger::{EntryId, Ledger, MessageArrival};
 
-/// Answers each request with the head of a response and the requested octets.
+/// A server that answers each request with the head of a response and the requested number of octets.
 #[derive(Debug)]
 pub(crate) struct Server {
     page: Page,
@@ -22,15 +22,15 @@ pub(crate) struct Server {
     ledger: Ledger,
 }
 
-/// The work on a connection.
+/// The responses that are in progress on a connection.
 #[derive(Debug, Default)]
 struct Connection {
-    /// Responses in the order of the requests, without the one whose part the transport rejected.
+    /// Responses in the order of their requests, except the one whose last part the transport rejected.
     responses: VecDeque<Response>,
-    /// The message that the transport rejected.
+    /// The part of a response that the transport rejected; `None` if it rejected none.
     rejected: Option<Outgoing>,
     is_full: bool,
-    /// Whether the peer will send no more requests.
+    /// Whether the peer has closed the connection for sending.
     is_half_closed: bool,
 }
 
@@ -39,7 +39,7 @@ struct Connection {
 struct Response {
     entry: EntryId,
     stream: u16,
-    /// When the server's think time ends.
+    /// When the server's think time for the response ends.
     ready: Time,
     is_new: bool,
     octets_left: u32,
@@ -71,7 +71,7 @@ impl Server {
         Ok(())
     }
 
-    /// Returns the next action, on the first connection that can send, or that is finished.
+    /// Returns the next action: of the first connection that can send a part or can be closed.
     fn next_action(&mut self, now: Time) -> Option<Output> {
         let Self { page, frames, ledger, connections, .. } = self;
         let mut ended = None;
@@ -92,7 +92,7 @@ impl Server {
 }
 
 impl FrameBuilder {
-    /// Returns the next part of a response.
+    /// Returns the next part of a response, which is not complete yet.
     fn next(&mut self, page: &Page, response: &mut Response) -> Bytes {
         let number = response.entry.number();
         let (payload, part) = if std::mem::take(&mut response.is_new) {
@@ -106,7 +106,7 @@ impl FrameBuilder {
 }
 
 impl Connection {
-    /// Returns the next part to send on the connection, if any.
+    /// Returns the next part to send on the connection; `None` if there is none.
     fn next(
         &mut self,
         now: Time,
@@ -136,8 +136,8 @@ impl Connection {
         Some(outgoing)
     }
 
-    /// Removes the next response to send: the first that is ready; in HTTP/1 the responses of a connection or stream keep
-    /// the order of the requests.
+    /// Removes the next response to send: the first one that is ready. In HTTP/1 the responses on a connection or
+    /// stream are sent in the order of the requests.
     fn take_next_response(&mut self, now: Time, way: ConnectionReuse) -> Option<Response> {
         let Self { responses, .. } = self;
         let may_go = |at: usize| {
@@ -150,7 +150,7 @@ impl Connection {
         responses.remove(at)
     }
 
-    /// Puts an incomplete response back into the queue: at the end if responses are multiplexed, otherwise at the
+    /// Puts an incomplete response back into the queue: at its end if responses are multiplexed, otherwise at its
     /// front.
     fn put_back(&mut self, response: Response, way: ConnectionReuse) {
         match way {

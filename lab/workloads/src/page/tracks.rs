@@ -2,19 +2,19 @@
 
 use crate::StreamLayout;
 
-/// The tracks of a page. A track is a connection, a stream or a pair of streams that carries requests and their
-/// responses.
+/// The tracks of a page. A track carries requests and their responses; it is a connection, a stream, or a pair of
+/// streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tracks {
     connections: u16,
-    /// Tracks per connection.
+    /// Number of tracks per connection.
     tracks: u16,
     /// Whether each track is a pair of streams.
     uses_stream_pairs: bool,
 }
 
 impl Tracks {
-    /// Creates the tracks over these streams.
+    /// Divides the streams of a layout into tracks.
     pub(crate) fn new(lanes: StreamLayout, uses_stream_pairs: bool) -> Self {
         let streams = lanes.streams / lanes.connections;
         // With only one stream there are no pairs.
@@ -36,18 +36,18 @@ impl Tracks {
         self.connections
     }
 
-    /// Returns the connection of a track, as an index among the page's connections.
+    /// Returns the index of a track's connection among the page's connections.
     pub(crate) fn connection(self, track: u16) -> u16 {
         track % self.connections
     }
 
-    /// Returns the stream of a track's requests.
+    /// Returns the stream on which the requests of a track are sent.
     pub(crate) fn request_stream(self, track: u16) -> u16 {
         let place = track / self.connections;
         if self.uses_stream_pairs { 2 * place } else { place }
     }
 
-    /// Returns the stream of the response to a request.
+    /// Returns the stream of the response to a request on the stream `request`.
     pub(crate) fn response_stream(self, request: u16) -> u16 {
         if self.uses_stream_pairs { request + 1 } else { request }
     }
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(all, [(0, 0), (1, 0), (0, 1), (1, 1)]);
     }
 
-    /// The HTTP server of Pfuetzenreuter 2004 answers requests of stream 2i on stream 2i + 1.
+    /// The HTTP server of Pfuetzenreuter 2004 answers requests on stream 2i with responses on stream 2i + 1.
     #[test]
     fn two_streams_form_a_track() {
         let five = tracks(5, 1, true);

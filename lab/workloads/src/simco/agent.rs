@@ -17,19 +17,20 @@ use super::octets::MessageBuffer;
 use crate::sender::{RepliedRequest, RequestSource};
 use crate::{ConnectionId, StreamLayout};
 
-/// Sends requests like a call server, which enables, extends and deletes rules for the media of its calls.
+/// A SIMCO agent that sends requests like a call server, which enables, extends and deletes rules for the media of its
+/// calls.
 #[derive(Debug)]
 pub(crate) struct Agent {
     sessions: u16,
-    /// Number of transaction identifiers (TIDs) for session control: one for each attempt to send the SE (session
-    /// establishment) request of each session.
+    /// Number of transaction identifiers (TIDs) reserved for session control: one for each attempt to send the SE
+    /// (session establishment) request of each session.
     control_tids: u32,
     mix: RequestMix,
     rng: Rng,
-    /// Rules without a pending request, in order of expiry. Requests on several streams may overtake each
-    /// other, but those about one rule must not.
+    /// Rules without a pending request, in order of expiry. Requests on different streams may overtake each other, so a
+    /// rule has at most one pending request.
     idle: VecDeque<IdleRule>,
-    /// Pending requests about existing rules, by message number; all others enable a rule.
+    /// Pending requests that change an existing rule, by message number; all other pending requests enable a rule.
     changes: BTreeMap<u32, Change>,
     octets: MessageBuffer,
 }
@@ -38,11 +39,11 @@ pub(crate) struct Agent {
 #[derive(Debug)]
 struct IdleRule {
     pid: Pid,
-    /// After this time the agent lets the rule expire, because a repeated request might arrive too late.
+    /// The time after which the agent lets the rule expire, because a repeated request might arrive too late.
     usable_until: Time,
 }
 
-/// A change of a rule.
+/// A change of an existing rule.
 #[derive(Debug)]
 enum Change {
     Lifetime(Pid),
@@ -50,29 +51,29 @@ enum Change {
 }
 
 impl Agent {
-    /// IP protocol number of the media.
+    /// IP protocol number of the media: UDP.
     const MEDIA_PROTOCOL: u8 = 17;
-    /// Lifetime of a rule: long enough for any delay, short enough to keep the middlebox's table small.
+    /// Lifetime of a rule in s: long enough for any delay, and short enough to keep the middlebox's table small.
     const RULE_LIFETIME: Lifetime = Lifetime(10);
-    /// The agent may send requests about a rule for this long after it was enabled or extended.
+    /// How long the agent may send requests about a rule after it was enabled or extended.
     const CHANGE_TIME: Duration = Duration::from_secs(5);
 
-    /// Creates an agent; `rng` draws the requests.
+    /// Creates an agent; `rng` draws the purpose of each request.
     pub(crate) fn new(lanes: StreamLayout, mix: RequestMix, rng: Rng) -> Self {
         let (sessions, control_tids) = (lanes.connections, control_tids(lanes));
         let (idle, changes, octets) = (VecDeque::new(), BTreeMap::new(), MessageBuffer::new());
         Self { sessions, control_tids, mix, rng, idle, changes, octets }
     }
 
-    /// Returns the SE request that opens a session. SE requests have the first TIDs, and a repeated SE request has a
-    /// new TID. RFC 4540 sections 4.2 and 5.2.1.
+    /// Returns the SE (session establishment) request that opens a session. SE requests have the first TIDs, and a
+    /// repeated SE request has a new TID. RFC 4540 sections 4.2 and 5.2.1.
     pub(super) fn open(&mut self, session: u32, attempt: u32) -> (Tid, Bytes) {
         let tid = Tid(attempt * u32::from(self.sessions) + session);
         let request = Request::Se { version: Version::SIMCO_3_0, challenge: None };
         (tid, self.octets.encode(&Message::request(tid, request)))
     }
 
-    /// Returns the request of a message. If no rule can be changed, the request enables a rule.
+    /// Returns the request for message `number`. If no rule can be changed, the request enables a rule.
     pub(crate) fn request(&mut self, now: Time, number: u32) -> (Tid, Bytes) {
         let tid = Tid(number.wrapping_add(self.control_tids));
         let request = if self.mix.only_enables() {
@@ -98,7 +99,7 @@ impl Agent {
         Request::Plc { pid, lifetime }
     }
 
-    /// Builds a PER, 56 octets. RFC 4540 section 5.3.3.
+    /// Builds a PER (policy enable rule) request of 56 octets. RFC 4540 section 5.3.3.
     fn enable_request(number: u32) -> Request {
         let [.., high, low] = number.to_be_bytes();
         let host = |net: u8| SocketAddr::from((Ipv4Addr::new(10, net, high, low), 5004));
@@ -154,12 +155,13 @@ impl RequestSource for Agent {
     }
 }
 
-/// Returns the number of TIDs for session control.
+/// Returns the number of transaction identifiers reserved for session control.
 pub(crate) fn control_tids(lanes: StreamLayout) -> u32 {
     u32::from(lanes.connections) * lanes.max_setup_attempts()
 }
 
-/// Returns the message number of a request; `None` for session control, which uses the first `control_tids` TIDs.
+/// Returns the message number of a request or reply; `None` for session control, which uses the first `control_tids`
+/// TIDs.
 pub(crate) fn message_number(octets: &[u8], control_tids: u32) -> Option<u32> {
     let tid = Header::parse(octets)?.tid;
     tid.0.checked_sub(control_tids)
@@ -212,7 +214,7 @@ mod tests {
         }
     }
 
-    /// RFC 4540 sections 5.3.3 and 5.3.10: sizes with IPv4 tuples.
+    /// With IPv4 address tuples a request has 56 octets and its reply 64. RFC 4540 sections 5.3.3 and 5.3.10.
     #[test]
     fn simco_request_takes_56_octets_and_its_reply_64() {
         let (mut agent, mut middlebox) = (agent(RequestMix::default()), Peer::new());
@@ -223,8 +225,8 @@ mod tests {
         assert!(agent.idle.is_empty());
     }
 
-    /// The reply to an SE may be lost: the repeated SE is another request, which the middlebox refuses
-    /// because the session is open. RFC 4540 section 5.2.1.
+    /// If the reply to an SE is lost, the SE is repeated as a new request, which the middlebox refuses because the
+    /// session is already open. RFC 4540 section 5.2.1.
     #[test]
     fn refused_repetition_of_a_session_setup_counts_as_open() {
         let lanes = StreamLayout {

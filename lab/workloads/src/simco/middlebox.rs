@@ -12,15 +12,15 @@ use super::octets::MessageBuffer;
 use crate::receiver::ReplySource;
 use crate::{ConnectionId, RuleEnforcer, StreamLayout};
 
-/// A middlebox, and its packet filter, if any.
+/// A SIMCO middlebox as the server of the workload, with its packet filter if it has one.
 #[derive(Debug)]
 pub(crate) struct Firewall {
     middlebox: Middlebox,
-    /// Number of TIDs of session control, which belong to no message.
+    /// Number of transaction identifiers (TIDs) reserved for session control, which belong to no message.
     control_tids: u32,
-    /// Sessions by connection.
+    /// SIMCO sessions, by number of the connection.
     sessions: Vec<SessionId>,
-    /// The changes and messages of the current request; empty between requests.
+    /// The changes and replies that the current request causes; empty between requests.
     batch: Batch,
     octets: MessageBuffer,
     filter: Option<Box<dyn RuleEnforcer>>,
@@ -45,7 +45,7 @@ impl Firewall {
         }
     }
 
-    /// Returns the session of a connection. RFC 4540 section 7.
+    /// Returns the SIMCO session of a connection. RFC 4540 section 7.
     fn session(&mut self, now: Time, ConnectionId(connection): ConnectionId) -> SessionId {
         while self.sessions.len() <= connection as usize {
             self.sessions.push(self.middlebox.connect(now, ConnectionInfo::plain(Framing::Messages)));
@@ -88,7 +88,8 @@ impl ReplySource for Firewall {
     }
 }
 
-/// Returns the reply; unsolicited messages are not part of the measured exchange.
+/// Returns the reply in an output of the middlebox; `None` for unsolicited messages, which are not part of the measured
+/// exchange.
 fn reply_of(output: Output) -> Option<Message> {
     match output {
         Output::Send(_, message) => Some(message).filter(|m| !matches!(m.body, Body::Notification(_))),
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(firewall.sessions.len(), 2);
     }
 
-    /// A filter that accepts as many changes as it has room for.
+    /// A packet filter for tests that accepts only a limited number of changes.
     #[derive(Debug)]
     struct Room(usize);
 

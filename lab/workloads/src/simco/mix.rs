@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "weights such as { enable = 2, lifetime = 1, delete = 1 }")]
 pub struct RequestMix {
-    /// Enable a rule (PER).
+    /// Weight of enabling a rule (PER).
     pub enable: u32,
-    /// Extend a rule (PLC).
+    /// Weight of extending a rule (PLC).
     #[serde(default)]
     pub lifetime: u32,
-    /// Delete a rule (PLC with a lifetime of zero).
+    /// Weight of deleting a rule (PLC with a lifetime of zero).
     #[serde(default)]
     pub delete: u32,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestPurpose {
     Enable,

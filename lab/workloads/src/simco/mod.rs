@@ -39,7 +39,7 @@ impl Workload for Simco {
     }
 
     fn about(&self) -> &'static str {
-        "requests to a middlebox (RFC 4540) to enable rules, or a --mix; --filter nftables enforces them in the kernel world"
+        "requests to a middlebox (RFC 4540) that enable rules, or a --mix of requests; --filter nftables enforces the rules (kernel world)"
     }
 
     fn own_keys(&self) -> &'static [&'static str] {
@@ -62,7 +62,7 @@ impl Workload for Simco {
         Some(&mut self.load)
     }
 
-    /// Returns `None`: RFC 4540 determines the sizes of the messages.
+    /// Returns `None`, because RFC 4540 determines the sizes of the messages.
     fn size(&self) -> Option<u64> {
         None
     }

@@ -3,10 +3,10 @@
 use bytes::{Bytes, BytesMut};
 use hol_simco::Message;
 
-/// Buffers for consecutive messages; the memory of a buffer is freed when all its messages are gone.
+/// Encodes consecutive messages into shared buffers. The memory of a buffer is freed when all its messages are gone.
 #[derive(Debug)]
 pub(super) struct MessageBuffer {
-    /// The message being written.
+    /// The message that is being written.
     message: Vec<u8>,
     rest: BytesMut,
 }

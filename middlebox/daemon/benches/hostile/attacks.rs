@@ -16,11 +16,11 @@ use hol_simco::{
 use crate::peer::{Peer, now, octets, pdr, per, per_for, sleep, tuple};
 use crate::server::{Server, Setup};
 
-/// An attack. The second argument of `run` divides its size.
+/// An attack on the daemon. The second argument of `run` divides the size of the attack.
 pub struct Attack {
     pub name: &'static str,
     pub setup: Setup,
-    /// The transport of the other agent.
+    /// The transport of the agent whose response times are measured.
     pub transport: Transport,
     pub run: fn(&Server, usize) -> String,
 }
@@ -62,13 +62,13 @@ pub const ALL: &[Attack] = &[
     Attack { setup: Setup::UnreadAudit, ..Attack::on_firewall("unread-audit", unread_audit) },
 ];
 
-/// Performs no attack, for comparison.
+/// Does nothing for some time, for comparison with the attacks.
 fn idle(_: &Server, scale: usize) -> String {
     sleep(Duration::from_secs(10) / scale as u64);
     "no attack".to_owned()
 }
 
-/// Returns the host 10.x.y.z for a number.
+/// Returns the address 10.x.y.z of the host with this number.
 fn host(number: usize) -> [u8; 4] {
     let [_, b, c, d] = (number as u32).to_be_bytes();
     [10, b, c, d]
@@ -82,7 +82,7 @@ fn external(port: u16, ports: u16) -> AddressTuple {
     tuple(Location::External, ([198, 51, 100, 7], port), ports)
 }
 
-/// Sends all requests, pipelined in groups, and counts the granted ones.
+/// Sends all requests, several at a time, and returns the number of granted ones.
 fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut granted = 0;
     let mut requests = requests.peekable();
@@ -94,21 +94,22 @@ fn ask(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     granted
 }
 
-/// Enables 9,600 rules with 4,096 ports at one end.
+/// Enables 9,600 rules, each with 4,096 ports at one end.
 fn port_ranges(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..9600 / scale).map(|n| per(internal(n, 1025, 4096), external(0, 1))));
     format!("{granted} rules of 4,096 ports")
 }
 
-/// Enables 960 rules with 512 ports at both ends.
+/// Enables 960 rules, each with 512 ports at both ends.
 fn parallel_ranges(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let granted = ask(peer, (0..960 / scale).map(|n| per(internal(n, 1025, 512), external(2049, 512))));
     format!("{granted} rules of 512 pairs of ports")
 }
 
-/// Uses a new combination of prefix lengths for each rule; then another agent requests one more.
+/// Enables rules, each with a combination of prefix lengths that no other rule has; then another agent requests one
+/// more.
 fn shapes(server: &Server, _: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let shaped = |n: usize| {
@@ -123,7 +124,7 @@ fn shapes(server: &Server, _: usize) -> String {
     format!("{granted} combinations of prefix lengths; another agent got its own")
 }
 
-/// Sends 16 MB of PRL, with more rules than a list can have.
+/// Sends 16 MB of PRL (policy rule list) requests while there are more rules than a list can contain.
 fn lists(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..9000).map(|n| per(internal(n, 5004, 1), external(0, 1))));
@@ -138,7 +139,8 @@ fn lists(server: &Server, scale: usize) -> String {
     format!("{count} lists of {held} rules refused")
 }
 
-/// Enables wide rules beside 49,000 PDRs about other ports, as many as the quota of elements allows.
+/// Enables wide rules in addition to 49,000 PDRs (disable rules) for other ports, as many as the quota of elements
+/// allows.
 fn wide_beside_blocks(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let blocked = ask(peer, (0..49_000 / scale).map(|n| pdr(internal(n, 9, 1), external(9, 1))));
@@ -150,7 +152,8 @@ fn wide_beside_blocks(server: &Server, scale: usize) -> String {
     format!("{granted} wide rules beside {blocked} disable rules")
 }
 
-/// Sends one PDR that ends 99,000 rules, of which 400 sessions are notified; half of them do not read.
+/// Sends one PDR (policy disable rule) that ends 99,000 rules, which must be announced to 400 sessions; half of these
+/// do not read.
 fn fan_out(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let held = ask(peer, (0..99_000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
@@ -167,7 +170,7 @@ fn fan_out(server: &Server, scale: usize) -> String {
     format!("one disable rule over {held} rules, {count} sessions notified")
 }
 
-/// Opens a session that reads its notifications, or does not.
+/// Opens a session that reads its notifications if `listens`, and otherwise reads nothing.
 fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     if !listens {
         return Some(peer);
@@ -179,7 +182,7 @@ fn listen(mut peer: Peer, listens: bool) -> Option<Peer> {
     None
 }
 
-/// Sends PERs of which 4,000 sessions are notified.
+/// Sends PERs (enable requests), each of which must be announced to 4,000 sessions.
 fn listeners(server: &Server, scale: usize) -> String {
     let sessions: Vec<Peer> = (0..4000 / scale).map(|_| Peer::connect(server.address, "watcher")).collect();
     let peer = &mut Peer::connect(server.address, "attacker");
@@ -187,7 +190,7 @@ fn listeners(server: &Server, scale: usize) -> String {
     format!("{granted} rules, {} sessions notified", sessions.len())
 }
 
-/// Leaves TLS handshakes unfinished, 64 at a time.
+/// Starts TLS handshakes without finishing them, 64 at a time.
 fn handshakes(server: &Server, scale: usize) -> String {
     let hello = server.client_hello();
     let (mut open, mut answer) = (Vec::new(), [0; 1 << 14]);
@@ -203,7 +206,7 @@ fn handshakes(server: &Server, scale: usize) -> String {
     format!("{} handshakes begun", open.len())
 }
 
-/// Floods the port of SCTP over UDP with INITs, and reads no answer.
+/// Sends INITs to the port of SCTP over UDP as fast as possible, and reads no answer.
 fn inits(server: &Server, scale: usize) -> String {
     let socket = UdpSocket::bind("127.0.0.2:0").expect("a socket");
     socket.connect(server.over_udp).expect("a socket");
@@ -231,7 +234,7 @@ fn inits(server: &Server, scale: usize) -> String {
     format!("{count} INITs")
 }
 
-/// Opens associations from one address, more than there are places, and vanishes after each COOKIE ECHO.
+/// Opens more associations from one address than the daemon accepts, and falls silent after each COOKIE ECHO.
 fn associations(server: &Server, scale: usize) -> String {
     let socket = UdpSocket::bind("127.0.0.2:0").expect("a socket");
     socket.connect(server.over_udp).expect("a socket");
@@ -257,7 +260,7 @@ fn associations(server: &Server, scale: usize) -> String {
     format!("{count} associations")
 }
 
-/// Sends all requests without waiting for answers, which another thread reads.
+/// Sends all requests without waiting for answers, which another thread reads. Returns the number of octets read.
 fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     let mut reader = peer.socket.try_clone().expect("a socket");
     let reading = thread::spawn(move || {
@@ -275,7 +278,7 @@ fn flood(peer: &mut Peer, requests: impl Iterator<Item = Vec<u8>>) -> usize {
     reading.join().expect("the reader does not panic")
 }
 
-/// Repeats 50,000 rules of one flow and one second each for 20 s.
+/// Enables 50,000 rules for the same flow, each with a lifetime of one second, again and again for 20 s.
 fn short_lives(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let all: Vec<Vec<u8>> =
@@ -290,7 +293,7 @@ fn short_lives(server: &Server, scale: usize) -> String {
     format!("{} rules of 1 s, {} rounds", all.len(), rounds - 1)
 }
 
-/// Enables 99,000 rules that end together after 10 s, of which 360 sessions are notified.
+/// Enables 99,000 rules that all expire after 10 s, which must be announced to 360 sessions.
 fn common_end(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let lifetime = Lifetime(if scale > 1 { 1 } else { 10 });
@@ -303,8 +306,8 @@ fn common_end(server: &Server, scale: usize) -> String {
     format!("{held} rules that end together, {count} sessions notified")
 }
 
-/// Requests more ports than the quota allows, and mappings of more ports than a rule may have, at a NAT that has
-/// assigned none yet.
+/// Requests more ports than the quota allows, and mappings of more ports than a rule may have, from a NAT that has not
+/// assigned any ports.
 fn port_searches(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let count = 400_000 / scale;
@@ -316,7 +319,7 @@ fn port_searches(server: &Server, scale: usize) -> String {
     format!("{count} searches for 60,000 ports")
 }
 
-/// Reserves every second port of the first address, then ranges of two ports.
+/// Reserves 8,000 single ports and releases every second one; then requests ranges of 8,000 ports.
 fn fragmented_ports(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let pids: Vec<Pid> = (0..8000 / scale).filter_map(|_| reserve(peer, 1)).collect();
@@ -347,7 +350,7 @@ fn prr(ports: u16, parity: ReservedParity) -> Vec<u8> {
     octets(Request::Prr { parameters, lifetime: Lifetime(3600), gid: None })
 }
 
-/// Requests rules of 511 pairs of ports when the quota of elements is exhausted.
+/// Requests rules with 511 pairs of ports although the quota of elements is exhausted.
 fn beyond_quota(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let pairs = |n| per(internal(n, 1025, 511), external(2049, 511));
@@ -380,7 +383,7 @@ fn enable(peer: &mut Peer, n: usize) -> Option<Pid> {
     }
 }
 
-/// Opens sessions with a wrong secret, one after the other on 16 connections at a time.
+/// Tries to open sessions with a wrong secret, again and again over 16 connections at a time.
 fn wrong_secrets(server: &Server, scale: usize) -> String {
     let address = server.address;
     let guess = move || (0..1000 / scale).filter(|_| Peer::is_refused(address)).count();
@@ -390,7 +393,7 @@ fn wrong_secrets(server: &Server, scale: usize) -> String {
     format!("{refused} sessions refused")
 }
 
-/// Sends requests while the audit log is not read.
+/// Sends requests while nobody reads the audit log.
 fn unread_audit(server: &Server, scale: usize) -> String {
     let peer = &mut Peer::connect(server.address, "attacker");
     let end = now() + Duration::from_secs(20) / scale as u64;

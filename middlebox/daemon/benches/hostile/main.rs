@@ -20,13 +20,14 @@ use hol_base::Duration;
 use server::Server;
 use victim::Victim;
 
-/// Maximum 99th percentile of an innocent agent's response times, without waits for a processor.
+/// Maximum of the 99th percentile of another agent's response times during an attack, without the time for which the
+/// daemon waits for a processor.
 const MAX_P99: Duration = Duration::from_millis(50);
-/// Maximum memory of the daemon, in octets.
+/// Maximum memory that the daemon may use, in octets.
 const MAX_MEMORY: u64 = 256 << 20;
-/// Maximum counted work of a turn, as a bound of the histogram in seconds.
+/// Maximum work of a turn of the daemon's event loop, in seconds; one of the bounds of its histogram.
 const MAX_WORK: &str = "0.01";
-/// Attempts, because other load on the machine sometimes causes delays too.
+/// Number of attempts per attack, because other load on the machine may also cause delays.
 const ATTEMPTS: usize = 3;
 
 fn main() {
@@ -62,7 +63,7 @@ fn main() {
     );
 }
 
-/// Measures one attack; returns true if it stays below the maxima.
+/// Measures one attack; returns true if the daemon stays below the maxima.
 fn measure(attack: &Attack, is_test: bool) -> bool {
     let server = Server::start(attack.setup);
     let victim = Victim::start(&server.address_for_agents(attack.transport), server.clocks());

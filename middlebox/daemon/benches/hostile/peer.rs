@@ -16,7 +16,7 @@ pub const UDP: u8 = 17;
 pub const SECRETS: &str =
     "attacker = '0123456789abcdef'\ninnocent = 'fedcba9876543210'\nwatcher = '0123456789fedcba'\n";
 
-/// One session.
+/// An agent's session with the daemon.
 pub struct Peer {
     pub socket: TcpStream,
     received: Vec<u8>,
@@ -67,7 +67,7 @@ impl Peer {
         self.socket.write_all(octets).expect("the daemon runs");
     }
 
-    /// Returns the next message; `None` after the last.
+    /// Returns the next message from the daemon; `None` if the daemon has closed the connection.
     pub fn receive(&mut self) -> Option<Message> {
         let mut piece = [0; 1 << 16];
         loop {
@@ -87,7 +87,7 @@ impl Peer {
         }
     }
 
-    /// Returns the answer to the last request, skipping notifications.
+    /// Returns the answer to the last request; notifications before it are skipped.
     pub fn answer(&mut self) -> Body {
         loop {
             match self.receive().expect("an answer").body {
@@ -97,7 +97,7 @@ impl Peer {
         }
     }
 
-    /// Reads this many octets without parsing them.
+    /// Reads `octets` octets from the daemon without parsing them.
     pub fn skip_octets(&mut self, mut octets: usize) {
         let mut piece = [0; 1 << 16];
         while octets > 0 {
@@ -108,7 +108,7 @@ impl Peer {
     }
 }
 
-/// Returns a tuple of consecutive ports from this one on.
+/// Returns an address tuple with `ports` consecutive ports from the given one on.
 pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTuple {
     let mut tuple = AddressTuple::of_host(location, UDP, SocketAddr::from(host));
     if let Addresses::Full { port_range, .. } = &mut tuple.addresses {
@@ -117,7 +117,7 @@ pub fn tuple(location: Location, host: ([u8; 4], u16), ports: u16) -> AddressTup
     tuple
 }
 
-/// Returns a PER request (RFC 4540) that enables a pinhole for one hour, encoded.
+/// Returns an encoded PER request (RFC 4540), which enables a pinhole for one hour.
 pub fn per(internal: AddressTuple, external: AddressTuple) -> Vec<u8> {
     per_for(Lifetime(3600), internal, external)
 }

@@ -15,7 +15,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use crate::certificates::Authority;
 use crate::peer::SECRETS;
 
-/// The argument that makes this program the daemon.
+/// The argument with which this program acts as the daemon.
 pub const ROLE: &str = "be-the-daemon";
 
 const POLICY: &str = "
@@ -29,26 +29,26 @@ access = 'all'
 quota = { sessions = 5000 }
 ";
 
-/// The address of the metrics, in a namespace where it is free.
+/// The address of the daemon's metrics; it is free, because the benchmark runs in its own network namespace.
 const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9626);
 
-/// The configuration of the daemon.
+/// The configuration of the daemon for an attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setup {
     Firewall,
-    /// A NAT with 64 addresses.
+    /// The daemon is a NAT with 64 addresses.
     Nat,
-    /// A firewall that logs all requests into a pipe that is not read.
+    /// The daemon is a firewall that logs all requests into a pipe that nobody reads.
     UnreadAudit,
 }
 
-/// Serves until standard input is closed. The journal is in memory if possible, because the disk of a busy
-/// machine is not under test.
+/// Runs the daemon until standard input is closed. The journal is in memory if possible, because the benchmark does not
+/// measure the disk.
 pub fn run(arguments: &[String]) {
     let is = |setup: Setup| arguments.contains(&format!("{setup:?}"));
     let memory = Path::new("/dev/shm");
     let place = if memory.is_dir() { memory } else { Path::new(".") };
-    let directory = tempfile::tempdir_in(place).expect("room for a journal");
+    let directory = tempfile::tempdir_in(place).expect("a directory for the journal can be created");
     let [policy, secrets] = ["policy.toml", "secrets.toml"].map(|name| directory.path().join(name));
     fs::write(&policy, POLICY).expect("room");
     fs::write(&secrets, SECRETS).expect("room");
@@ -72,7 +72,7 @@ pub fn run(arguments: &[String]) {
     };
     let level = if is(Setup::UnreadAudit) { Level::Info } else { Level::Error };
     let log = Log::new(level, Box::new(std::io::stderr()));
-    let mut daemon = settings.open(log).expect("the namespace is ours");
+    let mut daemon = settings.open(log).expect("the daemon may change this network namespace");
     let print_address = |daemon: &Daemon| daemon.addresses().for_each(|at| println!("{}", at.address));
     daemon.run(std::io::stdin(), print_address).expect("the daemon serves");
 }
@@ -82,17 +82,17 @@ fn nat() -> NatSettings {
     NatSettings { outside, ..NatSettings::default() }
 }
 
-/// The times of a thread since its start: proc(5), `schedstat`.
+/// The processor times of a thread since its start: proc(5), `schedstat`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadTimes {
-    /// On a processor, in user and kernel mode.
+    /// Time that the thread has spent on a processor, in user and kernel mode.
     pub processor: Duration,
-    /// Waiting for a processor.
+    /// Time that the thread has waited for a processor.
     pub delay: Duration,
 }
 
 impl ThreadTimes {
-    /// Returns the times of this thread, and of the one that runs its association over UDP, if there is one.
+    /// Returns the times of this thread, plus those of the thread that runs its association over UDP, if there is one.
     pub fn of_agent_threads() -> Self {
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten().map(|task| task.path());
         let is_association = |task: &PathBuf| {
@@ -113,13 +113,13 @@ impl ThreadTimes {
     }
 }
 
-/// A running daemon.
+/// A daemon that runs in another process.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
-    /// The address for TLS.
+    /// The address at which the daemon accepts TLS.
     pub protected: SocketAddr,
-    /// The address for SCTP over UDP.
+    /// The address at which the daemon accepts SCTP over UDP.
     pub over_udp: SocketAddr,
 }
 
@@ -138,14 +138,14 @@ impl Server {
         Self { child, address, protected, over_udp }
     }
 
-    /// Returns how to connect to it over TCP or SCTP over UDP.
+    /// Returns how to connect to the daemon over TCP or SCTP over UDP.
     pub fn address_for_agents(&self, transport: Transport) -> hol_agent::Server {
         let address = if transport == Transport::Tcp { self.address } else { self.over_udp };
-        let server = address.to_string().parse().expect("an address is a server");
+        let server = address.to_string().parse().expect("the address can be parsed as a server");
         hol_agent::Server { transport, timeout: Duration::from_secs(60), ..server }
     }
 
-    /// Returns the first message of a TLS handshake, which may be repeated.
+    /// Returns the first message of a TLS handshake, which can be sent again for further handshakes.
     pub fn client_hello(&self) -> Vec<u8> {
         let builder =
             ClientConfig::builder_with_provider(crypto_provider()).with_safe_default_protocol_versions();
@@ -157,13 +157,13 @@ impl Server {
         octets
     }
 
-    /// Returns a function that reads the clocks of the serving thread.
+    /// Returns a function that reads the processor times of the daemon's event loop.
     pub fn clocks(&self) -> impl Fn() -> ThreadTimes + Send + 'static {
         let path = format!("/proc/{}/schedstat", self.child.id());
         move || ThreadTimes::read(&path)
     }
 
-    /// Returns the counts of a histogram of its metrics: the values beyond `bound`, and all values.
+    /// Returns the counts in one of the daemon's histograms: the number of values beyond `bound`, and of all values.
     pub fn count_beyond(&self, histogram: &str, bound: &str) -> (u64, u64) {
         let mut reader = TcpStream::connect(METRICS).expect("the daemon has metrics");
         reader.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("the daemon reads");
@@ -177,7 +177,7 @@ impl Server {
         (all - number(&format!("{histogram}_bucket{{le=\"{bound}\"}}")), all)
     }
 
-    /// Returns its maximum resident octets: proc(5), `VmHWM`.
+    /// Returns the maximum resident memory of the daemon in octets: proc(5), `VmHWM`.
     pub fn peak_memory(&self) -> u64 {
         let status =
             fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");

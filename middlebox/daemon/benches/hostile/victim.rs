@@ -14,19 +14,20 @@ use crate::server::ThreadTimes;
 
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// The agent, while it sends requests.
+/// An agent that sends requests during an attack, and whose response times are measured.
 pub struct Victim {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Times>,
 }
 
-/// The measured times, each sorted.
+/// The measured times of an agent's requests, each list sorted.
 pub struct Times {
-    /// Response times from the due time.
+    /// Response times, from when a request was due.
     spans: Vec<Duration>,
-    /// The same without waits for a processor, which other load on the machine causes.
+    /// Response times without the time for which the daemon waited for a processor, which other load on the machine
+    /// causes.
     own: Vec<Duration>,
-    /// Processor time of the daemon per request.
+    /// Processor time that the daemon needs per request.
     processor: Vec<Duration>,
     /// Number of refused requests.
     refused: usize,
@@ -99,7 +100,7 @@ fn ask(session: &mut Session, is_over: &AtomicBool, clocks: &dyn Fn() -> ThreadT
 }
 
 impl Times {
-    /// Returns the 99th percentile without waits for a processor.
+    /// Returns the 99th percentile of the response times without waits for a processor.
     pub fn p99(&self) -> Duration {
         quantile(&self.own, 0.99)
     }

@@ -3,7 +3,7 @@
 //! root: `cargo bench -p hol-daemon --bench restart`; a number after `--` is another number of rules.
 
 #[path = "../serve/client.rs"]
-#[allow(dead_code, reason = "an agent that can do more")]
+#[allow(dead_code, reason = "this benchmark uses only a part of the client")]
 mod client;
 #[path = "../serve/network.rs"]
 mod network;
@@ -28,7 +28,7 @@ fn main() {
     if let Err(error) = network::enter_new_namespace() {
         return println!("skipped: no network namespace: {error}");
     }
-    let directory = tempfile::tempdir_in(".").expect("room for a journal");
+    let directory = tempfile::tempdir_in(".").expect("a directory for the journal can be created");
     let mut first = Daemon::start(directory.path());
     Client::connect(first.address).enable(256, rules);
     first.kill();
@@ -40,7 +40,7 @@ fn main() {
     Daemon::start(directory.path()).report();
 }
 
-/// Serves until it is killed.
+/// Runs the daemon until it is killed.
 fn serve(state: &Path) {
     let limits = LimitSettings { rules: 2_000_000, elements: 2_000_000, ..LimitSettings::default() };
     let settings = Settings {
@@ -51,7 +51,7 @@ fn serve(state: &Path) {
         ..Settings::default()
     };
     let log = Log::new(Level::Info, Box::new(std::io::stdout()));
-    let mut daemon = settings.open(log).expect("the namespace is ours");
+    let mut daemon = settings.open(log).expect("the daemon may change this network namespace");
     daemon.run(std::io::stdin(), |_| {}).expect("the daemon serves");
 }
 
@@ -63,7 +63,7 @@ struct Daemon {
 }
 
 impl Daemon {
-    /// Starts it, and waits until agents can connect.
+    /// Starts the daemon in another process, and waits until agents can connect.
     fn start(state: &Path) -> Self {
         let start = now();
         let program = std::env::current_exe().expect("this program has a path");
@@ -77,7 +77,7 @@ impl Daemon {
         Self { child, lines, address, start }
     }
 
-    /// Reports the time until an agent is answered, and until all rules are in force.
+    /// Prints the time until an agent gets an answer, and the time until all rules are in force.
     fn report(mut self) {
         let passed = |start| now().since(start).as_millis();
         println!("  agents can connect after {} ms", passed(self.start));
@@ -89,7 +89,7 @@ impl Daemon {
         self.kill();
     }
 
-    /// Returns the peak memory from proc(5).
+    /// Returns the daemon's peak memory from proc(5).
     fn peak_memory(&self) -> String {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the daemon runs");

@@ -19,11 +19,11 @@ pub struct Client {
     received: Vec<u8>,
     to_send: Vec<u8>,
     port: u16,
-    /// Next internal host, when the ports of one are used up.
+    /// Number of the internal host for the next rule, once all ports of the current host are used.
     host: u16,
 }
 
-/// Durations of transactions.
+/// Durations of transactions in nanoseconds.
 pub struct Times(Vec<u64>);
 
 pub fn now() -> Time {
@@ -41,7 +41,7 @@ impl Client {
         client
     }
 
-    /// Performs life cycles of rules, this many at a time: enable, change, delete.
+    /// Performs life cycles of rules, `at_a_time` in parallel: enable, change of lifetime, delete.
     pub fn run_life_cycles(&mut self, at_a_time: u32, transactions: usize) {
         let mut asked = 0;
         let mut answered = 0;
@@ -63,7 +63,7 @@ impl Client {
         }
     }
 
-    /// Adds this many rules that stay.
+    /// Enables this many rules that stay in force.
     pub fn enable(&mut self, at_a_time: u32, rules: usize) {
         let (mut asked, mut answered) = (0, 0);
         (0..at_a_time).for_each(|_| self.enable_another(&mut asked));
@@ -78,7 +78,7 @@ impl Client {
         }
     }
 
-    /// Measures enable, change, status and delete, one at a time, with this clock.
+    /// Measures the transactions enable, change, status and delete, one after the other, with this clock.
     pub fn measure_transactions(&mut self, transactions: usize, clock: &dyn Fn() -> Time) -> Times {
         let mut times = Vec::with_capacity(transactions);
         let mut pid = Pid(0);
@@ -101,7 +101,7 @@ impl Client {
         Times(times)
     }
 
-    /// Measures one PDR.
+    /// Measures the response time of one PDR (policy disable rule).
     pub fn time_to_block(&mut self) -> Duration {
         let at =
             |location, address: [u8; 4]| AddressTuple::of_host(location, UDP, SocketAddr::from((address, 0)));
@@ -138,9 +138,9 @@ impl Client {
         Message::request(Tid(1), request).append_to(&mut self.to_send);
     }
 
-    /// Sends the queued requests, and handles arrived replies; blocks until one arrives.
+    /// Sends the queued requests, and handles the replies that have arrived; waits until at least one arrives.
     fn exchange(&mut self, receive: &mut dyn FnMut(&mut Self, Reply)) {
-        self.socket.write_all(&self.to_send).expect("the daemon is there");
+        self.socket.write_all(&self.to_send).expect("the daemon reads requests");
         self.to_send.clear();
         let mut piece = [0; 1 << 16];
         let count = self.socket.read(&mut piece).expect("the daemon answers");

@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Measures enable, lifetime change and delete, 256 life cycles of rules at a time.
+/// Measures life cycles of rules (enable, change of lifetime, delete), 256 at a time.
 fn pipelined(parts: DaemonParts, transactions: usize) {
     let server = Server::start(parts);
     let mut client = Client::connect(server.address);
@@ -53,7 +53,7 @@ fn pipelined(parts: DaemonParts, transactions: usize) {
     );
 }
 
-/// Measures transactions one at a time.
+/// Measures transactions one after the other.
 fn single(parts: DaemonParts, singles: usize) {
     let server = Server::start(parts);
     let mut client = Client::connect(server.address);
@@ -80,8 +80,8 @@ fn many_rules(rules: usize, singles: usize) {
     );
 }
 
-/// Reports round trips as seen by the agent, and their processor time in the daemon, which other load does
-/// not affect.
+/// Prints the round-trip times that the agent sees, and the processor time of the daemon, which other load on the
+/// machine does not affect.
 fn report(server: &Server, client: &mut Client, singles: usize) {
     println!("  round trip      {}", client.measure_transactions(singles, &client::now));
     let processor = || Time::ZERO + server.processor_time();

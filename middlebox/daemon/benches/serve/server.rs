@@ -9,22 +9,22 @@ use std::process::{Child, Command, Stdio};
 use hol_base::Duration;
 use hol_daemon::{Daemon, FilterKind, Level, LimitSettings, Log, Settings};
 
-/// The argument that makes this program the daemon, and those that configure it.
+/// The argument with which this program acts as the daemon; more arguments configure it.
 pub const ROLE: &str = "be-the-daemon";
 const FILTER: &str = "with-nftables";
 const JOURNAL: &str = "with-journal";
 
-/// Whether the daemon applies changes to nftables and a journal.
+/// Which parts of the daemon are used: changes may be applied to nftables, and written to a journal.
 #[derive(Debug, Clone, Copy)]
 pub struct DaemonParts {
     pub filter: bool,
     pub journal: bool,
 }
 
-/// Serves until standard input is closed.
+/// Runs the daemon until standard input is closed.
 pub fn run(arguments: &[String]) {
     let has = |word: &str| arguments.iter().any(|argument| argument == word);
-    let directory = tempfile::tempdir_in(".").expect("room for a journal");
+    let directory = tempfile::tempdir_in(".").expect("a directory for the journal can be created");
     let limits = LimitSettings { rules: 2_000_000, elements: 2_000_000, ..LimitSettings::default() };
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
     let settings = Settings {
@@ -35,7 +35,7 @@ pub fn run(arguments: &[String]) {
         ..Settings::default()
     };
     let log = Log::new(Level::Error, Box::new(std::io::stderr()));
-    let mut daemon = settings.open(log).expect("the loopback interface is there");
+    let mut daemon = settings.open(log).expect("the loopback interface exists");
     let print_address =
         |daemon: &Daemon| println!("{}", daemon.addresses().next().expect("the daemon listens").address);
     daemon.run(std::io::stdin(), print_address).expect("the daemon serves");
@@ -52,7 +52,7 @@ impl fmt::Display for DaemonParts {
     }
 }
 
-/// A running daemon.
+/// A daemon that runs in another process.
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
@@ -80,12 +80,12 @@ impl Server {
         Self { child, address: line.trim().parse().expect("an address") }
     }
 
-    /// Returns its processor time, in user and kernel mode: proc(5), `schedstat`.
+    /// Returns the processor time of the daemon in user and kernel mode: proc(5), `schedstat`.
     pub fn processor_time(&self) -> Duration {
         Duration::from_nanos(self.number("schedstat", 0))
     }
 
-    /// Returns the number of octets that are resident: proc(5), `statm`.
+    /// Returns the resident memory of the daemon in octets: proc(5), `statm`.
     pub fn memory(&self) -> u64 {
         self.number("statm", 1) * rustix::param::page_size() as u64
     }

@@ -16,16 +16,16 @@ use crate::port_mapping::PortMapper;
 impl Daemon {
     /// Maximum number of octets read from a connection per turn.
     const MAX_READ: usize = 16 * Self::READ_OCTETS;
-    /// Cost of a failed handshake, in units of about a nanosecond of processor time.
+    /// Cost of a failed TLS handshake, in units of about a nanosecond of processor time.
     const FAILED_HANDSHAKE_COST: u64 = 500_000;
-    /// Maximum number of agents accepted per turn.
+    /// Maximum number of connections accepted per turn.
     const MAX_ACCEPTED: usize = 64;
 
-    /// Maximum number of handshakes in progress.
+    /// Maximum number of TLS handshakes in progress.
     pub(super) const MAX_HANDSHAKES: usize = 512;
 
-    /// Accepts waiting agents. If there are too many connections, one without a session is closed: the oldest of
-    /// the address that has most of these connections.
+    /// Accepts waiting connections. If there are too many, closes one without a session: the oldest one from the
+    /// address that has most connections without a session.
     pub(super) fn accept(&mut self, now: Time, number: u32) -> io::Result<()> {
         for _ in 0..Self::MAX_ACCEPTED {
             let Some(listeners) = &mut self.listeners else { return Ok(()) };
@@ -50,7 +50,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Adds a connection, unless the poller cannot watch it; returns its session.
+    /// Adds a new connection, unless the poller cannot watch it; returns the identifier of its session.
     pub(super) fn admit(
         &mut self,
         now: Time,
@@ -78,8 +78,8 @@ impl Daemon {
         Some(id)
     }
 
-    /// Reads one connection after the other, until a batch is full. A connection whose sweep is running is read when
-    /// the sweep has ended.
+    /// Reads one connection after the other until the batch of requests is full. A connection whose sweep is running is
+    /// read after the sweep.
     pub(super) fn read_connections(&mut self, now: Time) {
         let mut to_wait = Vec::new();
         while !self.batch.is_full()
@@ -107,8 +107,7 @@ impl Daemon {
         to_wait.into_iter().for_each(|id| self.connections.note_ready(id));
     }
 
-    /// Reads requests for port mappings, up to the share of an agent per turn. Further datagrams wait in the
-    /// kernel.
+    /// Reads requests for port mappings, up to an agent's share of a turn. Further datagrams wait in the kernel.
     pub(super) fn read_datagrams(&mut self, now: Time) -> io::Result<()> {
         let Some(mapper) = &mut self.mapper else { return Ok(()) };
         self.batch.begin_share();
@@ -130,7 +129,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Processes buffered and new data of a connection.
+    /// Processes the buffered data and the new data of a connection.
     fn read_connection(&mut self, now: Time, id: SessionId) {
         self.middlebox.resume(now, id, &mut self.batch);
         let mut count = 0;
@@ -165,8 +164,8 @@ impl Daemon {
         }
     }
 
-    /// Handles the end of a handshake. The agent gets the first authenticated name that the policy knows, or else
-    /// the first name.
+    /// Handles the end of a TLS handshake. The agent gets the first authenticated name that the policy contains, or
+    /// else the first name.
     fn identify(&mut self, id: SessionId, mut names: Vec<String>) {
         self.handshakes.remove(id);
         let policy = self.middlebox.policy();

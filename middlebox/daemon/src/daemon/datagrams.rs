@@ -12,10 +12,10 @@ use crate::event_source::Token;
 use crate::sctp_port::{Outcome, SctpPort};
 
 impl Daemon {
-    /// Cost of a packet, in units of about a nanosecond.
+    /// Cost of a received packet, in units of about a nanosecond of processor time.
     const PACKET_COST: u64 = 4_000;
 
-    /// Serves agents at these ports.
+    /// Starts to serve agents at these ports for SCTP over UDP.
     pub(crate) fn enable_sctp_over_udp(&mut self, ports: Vec<SctpPort>) -> io::Result<()> {
         for (socket, number) in ports.iter().flat_map(SctpPort::sockets).zip(0..) {
             self.poller.add(socket, Token::SctpQueue(number), Interest::Read)?;
@@ -24,7 +24,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Reads datagrams of a queue, up to a limit; the poller reports the queue again if there are more.
+    /// Reads datagrams from a queue, up to a limit; the poller reports the queue again if it contains more.
     pub(super) fn receive_datagrams(&mut self, now: Time, number: u32) {
         let (port, queue) = (number as usize / SctpPort::QUEUES, number as usize % SctpPort::QUEUES);
         self.sctp_ports[port].begin_turn();
@@ -44,8 +44,7 @@ impl Daemon {
         }
     }
 
-    /// Returns true if a new association can be accepted, if necessary in place of a connection without a
-    /// session.
+    /// Returns true if a new association can be accepted, possibly after closing a connection without a session.
     fn has_place(&self) -> bool {
         let is_full = self.connections.len() >= self.limits.connections;
         self.listeners.is_some() && !(is_full && self.without_session.next_to_displace().is_none())

@@ -11,7 +11,7 @@ use crate::event_source::Token;
 use crate::log::Level;
 use crate::{Settings, SetupError, Signals};
 
-/// The signals and settings of a reload.
+/// What a reload needs: the signals that trigger it, and the settings.
 pub(super) struct Reload {
     signals: Signals,
     /// The settings with which the daemon was started.
@@ -26,8 +26,8 @@ impl fmt::Debug for Reload {
 }
 
 impl Daemon {
-    /// Reads the settings again at each signal, and reloads the policy, the secrets, the certificates and the
-    /// log's format and level. Other settings take effect after a restart; the log names those that have changed
+    /// Reads the settings again at each signal, and reloads the policy, the secrets, the certificates, and the format
+    /// and level of the log. Other settings take effect only after a restart; the log names those that have changed
     /// since the start.
     pub fn reload_on(
         &mut self,
@@ -40,7 +40,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Reloads the files; if any is invalid, nothing changes.
+    /// Reloads the files; if any of them is invalid, nothing changes.
     pub(super) fn reload(&mut self, now: Time) -> io::Result<()> {
         let Some(Reload { signals, settings: first, read }) = &mut self.reload else { return Ok(()) };
         signals.take()?;

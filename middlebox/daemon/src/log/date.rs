@@ -18,8 +18,8 @@ impl fmt::Display for Date {
     }
 }
 
-/// Returns year, month and day of the month, given the number of days since 1970-01-01. Counts years from March,
-/// so that a leap day is the last day of its year; the calendar repeats after 400 years, which are 146,097 days.
+/// Returns year, month and day of the month for a number of days since 1970-01-01. Years are counted from March, so
+/// that a leap day is the last day of its year; the calendar repeats after 400 years, which are 146,097 days.
 fn date(day: u64) -> (u64, u64, u64) {
     // 0000-03-01 is 719,468 days before 1970.
     let (era, day) = ((day + 719_468) / 146_097, (day + 719_468) % 146_097);

@@ -23,22 +23,22 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Queue {
     octets: Vec<u8>,
-    /// Octets of each agent in the queue.
+    /// Number of queued octets that each agent has caused.
     octets_by_agent: BTreeMap<AgentId, usize>,
-    /// Number of lines dropped since the last line in the queue.
+    /// Number of lines dropped since the last line was queued.
     dropped: u64,
-    /// Lines dropped since the start.
+    /// Number of lines dropped since the start.
     dropped_in_all: u64,
     /// Whether the log accepts no more lines.
     is_closed: bool,
-    /// Whether the writing thread has written everything and ended.
+    /// Whether the writing thread has written all lines and ended.
     writer_has_ended: bool,
 }
 
 impl Writer {
     /// Maximum number of octets in the queue.
     const MAX_QUEUED_OCTETS: usize = 1 << 20;
-    /// Maximum time to wait at the end until the queue is empty.
+    /// Maximum time to wait for the queue to become empty when the log is closed.
     const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
     /// Starts the thread that writes the log to `out`.
@@ -55,9 +55,9 @@ impl Writer {
         Ok(Self(shared))
     }
 
-    /// Queues a line, if there is room. `note` returns a line with the number of dropped lines before it. An agent's
-    /// queued octets may not exceed the free space, so that lines of other agents find room (Choudhury and Hahne 1998:
-    /// dynamic queue length thresholds).
+    /// Queues a line if there is room for it. `note` returns a line that states the number of lines dropped before. An
+    /// agent's queued octets may not exceed the free space, so that there is room for lines of other agents (Choudhury
+    /// and Hahne 1998: dynamic queue length thresholds).
     pub fn push(&self, agent: Option<AgentId>, line: &str, note: impl FnOnce(u64) -> String) {
         let mut queue = self.0.lock();
         let share = agent.and_then(|agent| queue.octets_by_agent.get(&agent)).copied().unwrap_or(0);
@@ -77,7 +77,7 @@ impl Writer {
         self.0.changed.notify_all();
     }
 
-    /// Returns the number of dropped lines.
+    /// Returns the number of lines dropped since the start.
     pub fn dropped_lines(&self) -> u64 {
         self.0.lock().dropped_in_all
     }
@@ -100,7 +100,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for lines; returns `None` at the end.
+    /// Waits for lines and returns them; `None` once the log is closed and the queue is empty.
     fn next(&self) -> Option<Vec<u8>> {
         let is_idle = |queue: &mut Queue| queue.octets.is_empty() && !queue.is_closed;
         let waiting = self.changed.wait_while(self.lock(), is_idle);
@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    /// A pipe holds 64 KiB, this socket somewhat more.
+    /// The socket pair buffers somewhat more than 64 KiB; more lines than that are written.
     #[test]
     fn an_unread_log_drops_lines_and_counts_them() {
         let (mut reader, out) = UnixStream::pair().unwrap();

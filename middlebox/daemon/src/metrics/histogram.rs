@@ -1,18 +1,18 @@
 //! A histogram.
 
-/// Counts values in classes by their size.
+/// A histogram: the number of values in each of several classes.
 #[derive(Debug, Clone)]
 pub(crate) struct Histogram {
-    /// The upper bound of each class; larger values have a class of their own.
+    /// The upper bound of each class; values above all bounds have a class of their own.
     bounds: &'static [u64],
-    /// Number of values of each class.
+    /// Number of values in each class.
     counts: Vec<u64>,
     /// Sum of all values.
     sum: u64,
 }
 
 const SIZE_BOUNDS: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536];
-/// Bounds of times in nanoseconds: 10 µs to 10 s in steps of 1, 2 and 5.
+/// Bounds of the classes for times, in nanoseconds: 10 µs to 10 s in steps of 1, 2 and 5.
 const TIME_BOUNDS: [u64; 19] = times();
 
 const fn times() -> [u64; 19] {
@@ -26,7 +26,7 @@ const fn times() -> [u64; 19] {
 }
 
 impl Histogram {
-    /// Creates a histogram of counts.
+    /// Creates a histogram of numbers, such as the sizes of batches.
     pub fn of_sizes() -> Self {
         Self::new(&SIZE_BOUNDS)
     }
@@ -40,7 +40,7 @@ impl Histogram {
         Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0 }
     }
 
-    /// Counts a value in its bucket.
+    /// Counts a value in its class.
     pub fn count(&mut self, value: u64) {
         self.counts[self.bounds.partition_point(|bound| *bound < value)] += 1;
         self.sum += value;
@@ -56,7 +56,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Returns for each bound the number of values that do not exceed it.
+    /// Returns each bound with the number of values that do not exceed it.
     pub fn cumulative(&self) -> impl Iterator<Item = (u64, u64)> {
         let sums = self.counts.iter().scan(0, |sum, count| {
             *sum += count;

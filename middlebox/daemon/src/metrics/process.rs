@@ -23,7 +23,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Reads the resources; `None` without /proc.
+    /// Reads the resources of this process from /proc; `None` if that is not possible.
     pub fn read() -> Option<Self> {
         let stat = fs::read_to_string("/proc/self/stat").ok()?;
         let boot = fs::read_to_string("/proc/stat").ok()?;

@@ -10,7 +10,7 @@ use super::{Histogram, MetricValues};
 /// The MIME type of Prometheus' text format.
 pub(crate) const MIME_TYPE: &str = "text/plain; version=0.0.4";
 
-/// Nanoseconds per second: Prometheus uses base units.
+/// Nanoseconds per second, to convert times to seconds, Prometheus' base unit.
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
 pub(super) fn format_numbers(numbers: &MetricValues) -> String {
@@ -45,17 +45,22 @@ pub(super) fn format_numbers(numbers: &MetricValues) -> String {
         }
     }
     text.one("simco_nat_ports", "gauge", "Ports that the NAT can assign for each protocol", numbers.ports);
-    text.one("simco_mappings", "gauge", "Mappings by PCP and NAT-PMP", numbers.mappings);
+    text.one("simco_mappings", "gauge", "Mappings that PCP and NAT-PMP created", numbers.mappings);
     text.head(
         "simco_mapping_answers_total",
         "counter",
-        "Answers by PCP and NAT-PMP, by operation and result code",
+        "Responses of PCP and NAT-PMP, by operation and result code",
     );
     for ((protocol, operation, result), count) in &numbers.mapping_answers {
         let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\",result=\"{result}\"");
         text.value(&format!("simco_mapping_answers_total{{{labels}}}"), *count);
     }
-    text.one("simco_standby_synchronized", "gauge", "1 if a standby has every rule", numbers.standbys);
+    text.one(
+        "simco_standby_synchronized",
+        "gauge",
+        "1 if a standby has a copy of every rule, otherwise 0",
+        numbers.standbys,
+    );
     text.one("simco_received_bytes_total", "counter", "Octets from agents", numbers.received);
     text.one("simco_sent_bytes_total", "counter", "Octets to agents", numbers.sent);
     let failures =
@@ -92,19 +97,23 @@ pub(super) fn format_numbers(numbers: &MetricValues) -> String {
     text.0
 }
 
-/// The name of a gauge, its description, and the function that returns its value.
+/// A gauge: its name, its description, and the function that returns its value.
 type Gauge = (&'static str, &'static str, fn(&Usage) -> usize);
 
-/// The gauges of each agent.
+/// The gauges that each agent has.
 const AGENT_GAUGES: [Gauge; 5] = [
     ("simco_agent_sessions", "Open sessions of an agent", |usage| usage.sessions),
     ("simco_agent_rules", "Policy rules of an agent", |usage| usage.rules),
     ("simco_agent_elements", "Elements of an agent's rules in the packet filter", |usage| usage.elements),
-    ("simco_agent_nat_addresses", "Whole addresses of the NAT that an agent uses", |usage| usage.addresses),
-    ("simco_agent_nat_ports", "Ports of the NAT that an agent uses", |usage| usage.ports),
+    (
+        "simco_agent_nat_addresses",
+        "NAT addresses that an agent uses as a whole, or with all ports of a protocol",
+        |usage| usage.addresses,
+    ),
+    ("simco_agent_nat_ports", "NAT ports that an agent uses one by one", |usage| usage.ports),
 ];
 
-/// Escapes the value of a label.
+/// Escapes the value of a label in Prometheus' text format.
 fn escape(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -125,12 +134,17 @@ impl Text {
         self.value(name, value);
     }
 
-    /// Adds the metrics that Prometheus' own libraries have for each process.
+    /// Adds the metrics of a process that Prometheus' own client libraries have, too.
     fn process(&mut self, process: &Process) {
         let Process { cpu_seconds, start_seconds, resident, virtual_memory, files, max_files } = *process;
         for (name, kind, help, value) in [
             ("process_cpu_seconds_total", "counter", "Processor time in user and system mode", cpu_seconds),
-            ("process_start_time_seconds", "gauge", "Start of the process since 1970", start_seconds),
+            (
+                "process_start_time_seconds",
+                "gauge",
+                "Start of the process, in seconds since 1970",
+                start_seconds,
+            ),
         ] {
             self.head(name, kind, help);
             let _ = writeln!(self.0, "{name} {value:.2}");
@@ -141,7 +155,7 @@ impl Text {
         self.one("process_max_fds", "gauge", "Maximum open files", max_files);
     }
 
-    /// Adds a histogram. Its values are divided by `unit` to get the base unit.
+    /// Adds a histogram. Its values are divided by `unit` to convert them to Prometheus' base unit.
     fn add_histogram(&mut self, name: &str, help: &str, values: &Histogram, unit: f64) {
         self.head(name, "histogram", help);
         for (bound, count) in values.cumulative() {
@@ -192,7 +206,8 @@ mod tests {
         }
     }
 
-    /// https://prometheus.io/docs/practices/naming: base units, and `_total` for counters.
+    /// Names of metrics contain base units, and those of counters end with `_total`:
+    /// https://prometheus.io/docs/practices/naming
     #[test]
     fn names_follow_the_conventions() {
         let text = format_numbers(&MetricValues::default());

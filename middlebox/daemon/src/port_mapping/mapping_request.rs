@@ -11,20 +11,20 @@ use hol_simco::{
 
 use super::table::{GrantedMapping, Key};
 
-/// A host's request for a mapping.
+/// A host's request for a port mapping.
 #[derive(Debug, Clone)]
 pub(crate) struct MappingRequest {
     pub key: Key,
-    /// Lifetime in seconds; 0 deletes the mapping.
+    /// Requested lifetime in seconds; 0 deletes the mapping.
     pub lifetime: u32,
     pub nonce: Option<[u8; 12]>,
     pub outside: PortMapping,
     pub filter: Option<Filter>,
-    /// The original request, which determines the form of the answer.
+    /// The request as the host sent it, which determines the form of the answer.
     pub original: OriginalRequest,
 }
 
-/// The original request, in its protocol.
+/// The request as the host sent it, with PCP or NAT-PMP.
 #[derive(Debug, Clone)]
 pub(crate) enum OriginalRequest {
     Pcp(Operation),
@@ -38,10 +38,10 @@ const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
 impl MappingRequest {
-    /// The minimum lifetime. RFC 6887 section 15.
+    /// The minimum lifetime of a mapping in seconds. RFC 6887 section 15.
     const MIN_LIFETIME: u32 = 120;
 
-    /// Converts a PCP request of this host; `None` for ANNOUNCE.
+    /// Converts a PCP request of a host to a request for a mapping; `None` for ANNOUNCE.
     pub fn from_pcp(
         Request { lifetime, client, operation }: Request,
         host: IpAddr,
@@ -73,7 +73,7 @@ impl MappingRequest {
         }))
     }
 
-    /// Converts a NAT-PMP request for a mapping.
+    /// Converts a NAT-PMP request of a host to a request for a mapping.
     pub fn from_nat_pmp(host: IpAddr, protocol: u8, port: u16, external: u16, lifetime: u32) -> Self {
         let key = Key { host, protocol, port, remote: None };
         let outside = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), external);
@@ -81,7 +81,7 @@ impl MappingRequest {
         Self { key, lifetime, nonce: None, outside, filter: None, original: OriginalRequest::NatPmp }
     }
 
-    /// Returns true if the request is for one port of a protocol with ports.
+    /// Returns true if the request is for a single port of a protocol with ports.
     pub fn is_single_port(&self) -> bool {
         let Key { protocol, port, remote, .. } = self.key;
         matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
@@ -93,8 +93,8 @@ impl MappingRequest {
         Lifetime(self.lifetime.max(Self::MIN_LIFETIME))
     }
 
-    /// Returns the data that the SIMCO request enables. For MAP with TCP, SCTP or DCCP these are inbound
-    /// connections, because the gateway passes their replies in any case; otherwise they are data both ways.
+    /// Returns the direction of data that the SIMCO request enables. For MAP with TCP, SCTP or DCCP these are inbound
+    /// connections, because the gateway lets the replies pass in any case; otherwise they are data in both directions.
     pub fn enable(&self) -> Enable {
         let Key { host, protocol, port, remote } = self.key;
         let internal = AddressTuple::of_host(Location::Internal, protocol, SocketAddr::new(host, port));
@@ -104,7 +104,7 @@ impl MappingRequest {
         Enable { parameters, internal, external: self.external(), lifetime: self.seconds() }
     }
 
-    /// Returns A3: the peer, the hosts of a filter, or all hosts.
+    /// Returns the external address tuple (A3): the peer, the hosts of a filter, or all hosts.
     fn external(&self) -> AddressTuple {
         let of_host = |host| AddressTuple::of_host(Location::External, self.key.protocol, host);
         match (self.key.remote, self.filter) {
@@ -120,13 +120,13 @@ impl MappingRequest {
         }
     }
 
-    /// Returns the answer that grants the request.
+    /// Returns the encoded answer that grants the request.
     pub fn grant(&self, granted: &GrantedMapping, now: Time, epoch: u32) -> Vec<u8> {
         let lifetime = granted.until.saturating_since(now).as_nanos().div_ceil(1_000_000_000);
         self.answer(granted.outside, u32::try_from(lifetime).unwrap_or(u32::MAX), epoch)
     }
 
-    /// Returns the answer that confirms the deletion.
+    /// Returns the encoded answer that confirms the deletion of the mapping.
     pub fn confirm_deletion(&self, epoch: u32) -> Vec<u8> {
         let nothing = match self.original {
             OriginalRequest::Pcp(_) => self.outside.outside,
@@ -149,7 +149,8 @@ impl MappingRequest {
     }
 }
 
-/// Returns the only filter, if any. More filters are refused, because a rule has one set of external hosts.
+/// Returns the filter if there is exactly one, `None` if there is none. Several filters are refused, because a rule has
+/// only one set of external hosts.
 fn single_filter(filters: &[Filter]) -> Result<Option<Filter>, ResultCode> {
     match filters {
         [] => Ok(None),

@@ -7,13 +7,13 @@ use hol_base::Time;
 use hol_pcp::Filter;
 use hol_simco::{Action, AddressTuple, Addresses, AgentId, Pid, Rule};
 
-/// Identifies a mapping. RFC 6887 sections 11.3 and 12.3.
+/// What identifies a mapping. RFC 6887 sections 11.3 and 12.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub host: IpAddr,
     pub protocol: u8,
     pub port: u16,
-    /// The remote peer, if requested by PEER.
+    /// The remote peer of a mapping requested with PEER; `None` for other mappings.
     pub remote: Option<SocketAddr>,
 }
 
@@ -21,25 +21,25 @@ pub(crate) struct Key {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GrantedMapping {
     pub pid: Pid,
-    /// The nonce required to change the mapping. `None` until a request has one: NAT-PMP has none, and the
-    /// journal does not record nonces.
+    /// The nonce that a request to change the mapping must contain. `None` until a request with a nonce arrives:
+    /// NAT-PMP has no nonces, and the journal does not record them.
     pub nonce: Option<[u8; 12]>,
     /// The outside address and port of the mapping.
     pub outside: SocketAddr,
-    /// The hosts that may use the mapping; `None`: all hosts.
+    /// The hosts that may use the mapping; `None` means all hosts.
     pub filter: Option<Filter>,
     /// When the mapping expires.
     pub until: Time,
-    /// The agent that owns the host.
+    /// The agent to which the host belongs.
     pub agent: AgentId,
 }
 
-/// All mappings, by key and by rule.
+/// All port mappings, by key and by rule.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     mappings: BTreeMap<Key, GrantedMapping>,
     keys: BTreeMap<Pid, Key>,
-    /// Number of mappings of each agent's hosts.
+    /// Number of mappings that the hosts of each agent have.
     counts: BTreeMap<AgentId, usize>,
 }
 
@@ -58,25 +58,25 @@ impl Table {
     pub fn remove(&mut self, key: &Key) {
         if let Some(granted) = self.mappings.remove(key) {
             self.keys.remove(&granted.pid);
-            *self.counts.get_mut(&granted.agent).expect("each mapping is counted") -= 1;
+            *self.counts.get_mut(&granted.agent).expect("an agent with a mapping has a count") -= 1;
         }
     }
 
-    /// Removes the mapping of an ended rule.
+    /// Removes the mapping whose rule has ended.
     pub fn end(&mut self, pid: Pid) {
         if let Some(key) = self.keys.get(&pid).copied() {
             self.remove(&key);
         }
     }
 
-    /// Updates the end of a rule.
+    /// Updates the time at which a mapping expires, after its rule was extended.
     pub fn extend(&mut self, pid: Pid, until: Time) {
         if let Some(granted) = self.keys.get(&pid).and_then(|key| self.mappings.get_mut(key)) {
             granted.until = until;
         }
     }
 
-    /// Returns the mappings of a host.
+    /// Returns the mappings of a host, with their keys.
     pub fn mappings_of(&self, host: IpAddr) -> impl Iterator<Item = (&Key, &GrantedMapping)> {
         let first = Key { host, protocol: 0, port: 0, remote: None };
         self.mappings.range(first..).take_while(move |(key, _)| key.host == host)
@@ -86,12 +86,12 @@ impl Table {
         self.mappings.len()
     }
 
-    /// Returns the number of mappings of an agent's hosts.
+    /// Returns the number of mappings that the hosts of an agent have.
     pub fn count_of(&self, agent: AgentId) -> usize {
         self.counts.get(&agent).copied().unwrap_or_default()
     }
 
-    /// Restores the mapping of a recorded rule, if the rule is a mapping.
+    /// Restores the mapping of a rule from the journal, if the rule belongs to a mapping.
     pub fn restore(&mut self, rule: &Rule) {
         if let Some((key, granted)) = mapping_of(rule) {
             self.insert(key, granted);
@@ -119,7 +119,7 @@ fn mapping_of(rule: &Rule) -> Option<(Key, GrantedMapping)> {
     ))
 }
 
-/// Returns the host and port, if the tuple has a single host and a single port.
+/// Returns the host and port of a tuple if it consists of a single host and a single port.
 pub(crate) fn host_of(tuple: &AddressTuple) -> Option<SocketAddr> {
     match tuple.addresses {
         Addresses::Full { address, port: port @ 1.., port_range: 1 } if !tuple.has_address_wildcard() => {

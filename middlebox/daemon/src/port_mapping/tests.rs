@@ -11,7 +11,7 @@ const TELLY: &str = "10.0.0.6";
 const POLICY: &str = "[agents.lan]\nhosts = ['10.0.0.0/24']\nquota = { ports = 20 }\n\
                       [agents.guests]\nhosts = ['10.0.0.128/25', 'fd00::/64']\nexternal = ['198.51.100.0/24', 'fd01::/64']";
 
-/// The internal network.
+/// An internal network with a middlebox and its port mapper.
 struct Lan {
     mapper: PortMapper,
     middlebox: Middlebox,
@@ -42,7 +42,7 @@ impl Lan {
         Self { mapper, middlebox, batch: Batch::default(), socket, now }
     }
 
-    /// Restarts the middlebox and its port mapper; rules survive.
+    /// Restarts the middlebox and its port mapper; rules stay in force.
     fn restart(self) -> Self {
         let outside = self.mapper.address.map(IpAddr::from).into_iter().collect::<Vec<_>>();
         let mut anew = if outside.is_empty() { Self::firewall() } else { Self::behind_nat() };
@@ -60,7 +60,7 @@ impl Lan {
         Self::behind(Config::firewall(Lifetime(3600)))
     }
 
-    /// Returns the answer to a datagram; empty if there is none.
+    /// Sends a datagram from a host and returns the answer; empty if there is none.
     fn send(&mut self, host: &str, octets: &[u8]) -> Vec<u8> {
         self.pass(host, octets);
         self.settle()
@@ -71,7 +71,7 @@ impl Lan {
         self.mapper.handle(self.now, from, octets, &mut self.middlebox, &mut self.batch);
     }
 
-    /// Applies the requests, and returns the answer.
+    /// Lets the middlebox apply the pending requests, and returns the answer.
     fn settle(&mut self) -> Vec<u8> {
         let outputs: Vec<Output> = self.batch.release().collect();
         for output in outputs {
@@ -94,7 +94,7 @@ impl Lan {
         assert!(self.settle().is_empty());
     }
 
-    /// Returns the outside address and port and the lifetime; or the result code.
+    /// Requests a mapping for a host. Returns the outside address and port and the lifetime, or the result code.
     fn ask(&mut self, host: &str, lifetime: u32, operation: Operation) -> Result<(String, u32), u8> {
         let request = hol_pcp::Request { lifetime, client: host.parse().unwrap(), operation };
         let answer = self.send(host, &request.to_bytes());
@@ -135,7 +135,7 @@ fn granted(outside: &str, lifetime: u32) -> Result<(String, u32), u8> {
     Ok((outside.to_owned(), lifetime))
 }
 
-/// RFC 6887 sections 11.3 and 15.
+/// A mapping can be requested, extended and deleted. RFC 6887 sections 11.3 and 15.
 #[test]
 fn a_mapping_is_granted_extended_and_deleted() {
     let lan = &mut Lan::behind_nat();
@@ -154,16 +154,16 @@ fn a_mapping_is_granted_extended_and_deleted() {
     assert_eq!(lan.rules().len(), 2);
     let hol_simco::Action::Enable { parameters, external, .. } = lan.rules()[0].action else { panic!() };
     assert_eq!(parameters.direction, Direction::BiDirectional, "datagrams pass both ways");
-    assert!(external.has_address_wildcard(), "to everybody");
+    assert!(external.has_address_wildcard(), "the mapping is open to all hosts");
     lan.skip(500);
     assert_eq!(lan.rules().len(), 1, "a lifetime ends");
     assert_eq!(lan.map(PHONE, 5004, 0, 0), granted("0.0.0.0:0", 0));
     assert_eq!(lan.map(PHONE, 5004, 0, 0), granted("0.0.0.0:0", 0), "deleting again succeeds");
     assert_eq!(lan.rules().len(), 0);
-    assert_eq!(lan.map(PHONE, 5004, 5, 0).unwrap().1, 120, "nothing is granted for less");
+    assert_eq!(lan.map(PHONE, 5004, 5, 0).unwrap().1, 120, "the minimum lifetime is 120 s");
 }
 
-/// RFC 6887 section 11.3: a host without the nonce cannot change a mapping.
+/// A host without the nonce cannot change a mapping. RFC 6887 section 11.3.
 #[test]
 fn a_mapping_is_changed_only_with_its_nonce() {
     let lan = &mut Lan::behind_nat();
@@ -184,7 +184,7 @@ fn a_mapping_is_changed_only_with_its_nonce() {
     }
 }
 
-/// RFC 6887 section 13.2.
+/// With PREFER_FAILURE a host gets the suggested port or an error. RFC 6887 section 13.2.
 #[test]
 fn prefer_failure_gets_the_suggested_port_or_an_error() {
     let lan = &mut Lan::behind_nat();
@@ -202,7 +202,7 @@ fn prefer_failure_gets_the_suggested_port_or_an_error() {
     assert_eq!(lan.ask(PHONE, 600, exactly(5004)), granted("10.0.0.5:5004", 600));
 }
 
-/// RFC 6887 section 13.3.
+/// A filter limits the hosts that may use a mapping, and can be changed. RFC 6887 section 13.3.
 #[test]
 fn a_filter_limits_the_users_of_a_mapping_and_can_change() {
     let lan = &mut Lan::behind_nat();
@@ -220,7 +220,7 @@ fn a_filter_limits_the_users_of_a_mapping_and_can_change() {
     assert_eq!(lan.ask(PHONE, 600, mapped(&[filter(0), filter(1)])), Err(13));
 }
 
-/// A new filter needs another rule, which may be refused; then the previous one continues.
+/// A changed filter needs a new rule. If that is refused, the previous rule and its filter stay in force.
 #[test]
 fn a_refused_filter_leaves_the_mapping_unchanged() {
     let lan = &mut Lan::behind_nat();
@@ -247,7 +247,7 @@ fn a_refused_filter_leaves_the_mapping_unchanged() {
     assert_eq!(lan.ask(guest, 600, filtered(5004, "198.51.100.7", false, 0)), granted(&outside, 600));
 }
 
-/// RFC 6887 section 12.
+/// A PEER request uses an existing mapping of its port. RFC 6887 section 12.
 #[test]
 fn a_peer_request_uses_an_existing_mapping_of_its_port() {
     let lan = &mut Lan::behind_nat();
@@ -257,14 +257,14 @@ fn a_peer_request_uses_an_existing_mapping_of_its_port() {
     let mapped = lan.map(PHONE, 5006, 600, 40_200).unwrap();
     lan.skip(10);
     let flow = lan.ask(PHONE, 900, peer(5006, "198.51.100.7:6000"));
-    assert_eq!(flow, Ok((mapped.0, 590)), "the same port outside, as long as it is mapped");
+    assert_eq!(flow, Ok((mapped.0, 590)), "the flow has the external port and the lifetime of the mapping");
     assert_eq!(lan.rules().len(), 2);
     assert_eq!(lan.ask(PHONE, 0, peer(5004, "198.51.100.7:6000")).unwrap().1, 0);
     assert_eq!(lan.rules().len(), 1);
     assert_eq!(lan.ask(PHONE, 600, peer(5004, "[fd01::1]:6000")), Err(9));
 }
 
-/// RFC 6887 section 7.4, and 18.1 about trust in addresses.
+/// Requests that the policy forbids are refused. RFC 6887 sections 7.4, and 18.1 about trust in addresses.
 #[test]
 fn forbidden_requests_are_refused() {
     let lan = &mut Lan::behind_nat();
@@ -280,7 +280,7 @@ fn forbidden_requests_are_refused() {
     assert_eq!(lan.map("10.0.0.200", 5004, 600, 0), Err(2), "the policy limits the remote hosts of guests");
     assert_eq!(lan.send(PHONE, &[9, 1, 0, 0])[..4], [2, 129, 0, 1]);
     assert!(lan.send(PHONE, &[2]).is_empty());
-    assert!(lan.send(PHONE, &[2, 0x81, 0, 0]).is_empty(), "answers are not answered");
+    assert!(lan.send(PHONE, &[2, 0x81, 0, 0]).is_empty(), "a response gets no response");
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn mappings_are_limited_per_host_and_by_the_quota_of_the_agent() {
     };
     assert_eq!((granted(lan, PHONE), lan.map(PHONE, 6000, 600, 0)), (8, Err(10)));
     assert_eq!(granted(lan, TELLY), 7, "of 20 ports 15 are taken");
-    assert_eq!(lan.map(TELLY, 6000, 600, 0), Err(8), "the rest is for hosts that have few");
+    assert_eq!(lan.map(TELLY, 6000, 600, 0), Err(8), "the remaining ports are for hosts with few mappings");
     assert_eq!((granted(lan, "10.0.0.7"), granted(lan, "10.0.0.8")), (4, 1));
     assert_eq!(lan.map("10.0.0.9", 6000, 600, 0), Err(8), "the agent's ports are used up");
     lan.skip(600);
@@ -317,7 +317,7 @@ fn answers_are_counted_by_kind() {
     assert_eq!(lan.mapper.mappings(), 1);
 }
 
-/// Restored mappings count, and ended ones do not.
+/// Restored mappings count towards the limits, but mappings that have ended do not.
 #[test]
 fn restored_mappings_count_towards_the_limits() {
     let mut lan = Lan::behind_nat();
@@ -345,7 +345,7 @@ fn a_repeated_request_is_performed_once() {
     assert_eq!(lan.mapper.pending.len(), 0);
 }
 
-/// RFC 6886 sections 3.2 to 3.4.
+/// NAT-PMP returns the outside address and maps ports. RFC 6886 sections 3.2 to 3.4.
 #[test]
 fn nat_pmp_returns_the_address_and_maps_ports() {
     let lan = &mut Lan::behind_nat();
@@ -369,7 +369,8 @@ fn nat_pmp_returns_the_address_and_maps_ports() {
     );
 }
 
-/// RFC 6887 section 8.5: the epoch shows that the gateway may have lost state; here that is the nonce.
+/// Mappings survive a restart and can be renewed. The epoch shows that the gateway may have lost state, which here is
+/// the nonce (RFC 6887 section 8.5).
 #[test]
 fn mappings_survive_a_restart_and_can_be_renewed() {
     let mut lan = Lan::behind_nat();
@@ -389,7 +390,7 @@ fn mappings_survive_a_restart_and_can_be_renewed() {
     assert_eq!(lan.ask(PHONE, 600, others), Err(2));
 }
 
-/// RFC 6887 section 5: an IPv6 firewall has mappings as well.
+/// An IPv6 firewall has mappings, too: a host is reached at its own address. RFC 6887 section 5.
 #[test]
 fn an_ipv6_host_is_reached_at_its_own_address() {
     let lan = &mut Lan::firewall();

@@ -32,7 +32,8 @@ fn rule_store(directory: &Path, standby: Replicator) -> RuleStore {
     RuleStore::new(Clock::start(), Box::new(NullFilter), Some(journal)).with_standby(Some(standby))
 }
 
-/// The standby records nothing, and the disk has space for the change, but not for its reversal.
+/// A change that the standby does not record is reversed even if the disk has space for the change, but not for its
+/// reversal.
 #[test]
 fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
     const TEST: &str = "rule_store::tests::\
@@ -62,7 +63,8 @@ fn a_change_refused_without_a_standby_is_reversed_despite_a_full_disk() {
     assert_eq!(recorded(directory.path()), [9]);
 }
 
-/// The previous standby is lost and another connects while a change is recorded.
+/// A standby that connects while a change is recorded, after the previous standby was lost, gets the reversal of the
+/// change.
 #[test]
 fn a_newly_connected_standby_gets_the_reversal() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,7 +80,8 @@ fn a_newly_connected_standby_gets_the_reversal() {
     assert!(replica.is_empty());
 }
 
-/// The end is recorded later. That is not a failure, after which the whole packet filter would be repaired.
+/// Rules expire without the required standby, and their ends are recorded later. This is not a failure, after which the
+/// whole packet filter would be repaired.
 #[test]
 fn rules_expire_without_the_required_standby() {
     let directory = tempfile::tempdir().unwrap();

@@ -17,14 +17,14 @@ use super::wire::{
 use crate::clock::Clock;
 use crate::log::{Field, Level, Log};
 
-/// Interval at which the copy's high-water mark is synced and its compaction is considered.
+/// Interval at which the standby syncs the high-water mark of its journal and compacts the journal if necessary.
 const COMPACTION_INTERVAL: Duration = Duration::from_secs(1);
-/// The same interval after the sync or the compaction has failed.
+/// Time after a failed sync or compaction until the next attempt.
 const COMPACTION_RETRY: Duration = Duration::from_secs(60);
-/// Maximum difference between the stored clock and that of the active side.
+/// Maximum difference between the stored clock and the clock of the active daemon.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
 
-/// Why a copy ends.
+/// Why copying the journal ended.
 #[derive(Debug, thiserror::Error)]
 enum CopyError {
     #[error("{0}")]
@@ -33,8 +33,8 @@ enum CopyError {
     Journal(#[from] JournalError),
 }
 
-/// Copies the journal of the middlebox `server`, over TLS, into a directory until the process ends; `simcod
-/// serve` can continue from there. Reconnects after failures; returns only if the directory is unusable.
+/// Copies the journal of the middlebox `server` over TLS into a directory, with which `simcod serve` can continue.
+/// Reconnects after failures; returns only if the directory cannot be used.
 pub fn follow(server: &Server, state: &Path, mut log: Log) -> JournalError {
     let mut replica = match Replica::open(state) {
         Ok(replica) => replica,
@@ -72,16 +72,16 @@ fn copy(server: &Server, follower: &mut Follower<'_>) -> Result<Infallible, Copy
     }
 }
 
-/// The state of a copy during one connection.
+/// The state of the standby during a connection to the active daemon.
 struct Follower<'a> {
     replica: &'a mut Replica,
     log: &'a mut Log,
     clock: Clock,
-    /// True if the copy has every acknowledged rule.
+    /// Whether the standby has every acknowledged rule.
     is_synchronized: bool,
-    /// The stored clock, if this connection has stored one.
+    /// The clock stored during this connection; `None` if none has been stored.
     stored_clock: Option<Clock>,
-    /// When to compact the copy again.
+    /// When to compact the standby's journal again.
     compact_at: Time,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Follower<'a> {
         Self { replica, log, clock, is_synchronized: false, stored_clock: None, compact_at: clock.now() }
     }
 
-    /// Records a message of the active side, and acknowledges it.
+    /// Records a message from the active daemon, and acknowledges it.
     fn handle(
         &mut self,
         kind: MessageKind,
@@ -108,8 +108,8 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Records a message of the active side. On return its content is on the disk; a snapshot waits in memory
-    /// until it is complete.
+    /// Records a message from the active daemon. On return its content is on the disk, except for parts of a snapshot,
+    /// which wait in memory until it is complete.
     fn take(&mut self, kind: MessageKind, content: &[u8]) -> Result<(), CopyError> {
         match kind {
             MessageKind::Snapshot => self.replica.add(content),
@@ -130,8 +130,8 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Stores the clock of the active side, by which rules end. A daemon that takes over continues this clock.
-    /// This host's own clock may differ.
+    /// Stores the clock of the active daemon, by which rules expire. A daemon that takes over continues this clock,
+    /// because this host's own clock may differ.
     fn save_clock(&mut self, now: Time) {
         let clock = Clock::starting_at(now);
         // The delay of messages varies, so a small difference is ignored.
@@ -147,7 +147,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Syncs the high-water mark and compacts, at most once a second. A failure loses no record.
+    /// Syncs the high-water mark and compacts the journal, at most once a second. A failure loses no record.
     fn compact(&mut self) {
         let now = self.clock.now();
         if now < self.compact_at {
@@ -188,7 +188,7 @@ mod tests {
 
     use super::*;
 
-    /// Appends a disable rule of one host, of which only the lifetime changes.
+    /// Appends the entry of a disable rule; the rules of all calls differ only in their PIDs.
     fn entry(pid: u32, out: &mut Vec<u8>) {
         let end = |location| AddressTuple::of_host(location, 17, "10.0.0.5:5004".parse().unwrap());
         let action = Action::Disable { internal: end(Location::Internal), external: end(Location::External) };
@@ -197,7 +197,8 @@ mod tests {
         write_entry(&RecordedRule { rule, owner: "call-server".to_owned() }, out);
     }
 
-    /// Under load the active side sends no heartbeats, because there is always something to record.
+    /// A copy is compacted even under continuous load, when the active daemon sends no heartbeats because there is
+    /// always something to record.
     #[test]
     fn a_copy_is_compacted_under_continuous_load() {
         let directory = tempfile::tempdir().unwrap();

@@ -11,18 +11,18 @@ use rustls::ServerConnection;
 use crate::clock::Clock;
 use crate::unauthenticated_connections::UnauthenticatedConnections;
 
-/// The handshakes in progress. Each has a thread, which ends when its socket is shut down.
+/// The TLS handshakes in progress. Each has a thread, which ends when its socket is shut down.
 #[derive(Debug, Default)]
 pub(super) struct Handshakes {
     connections: UnauthenticatedConnections,
     sockets: BTreeMap<SessionId, TcpStream>,
-    /// The identifier of the latest handshake.
+    /// The number of the handshake that began last.
     last: u32,
 }
 
 impl Handshakes {
-    /// Maximum number of handshakes in progress; a further one replaces the oldest from the address that has most of
-    /// them.
+    /// Maximum number of handshakes in progress. A further one replaces the oldest handshake from the address with most
+    /// handshakes.
     const MAX_HANDSHAKES: usize = 16;
 
     pub fn add(&mut self, socket: TcpStream, from: IpAddr) -> SessionId {
@@ -46,7 +46,7 @@ impl Handshakes {
     }
 }
 
-/// Performs a handshake, which must end within this time even if the peer's octets arrive slowly.
+/// Performs a TLS handshake, which must end within the given time even if the peer's octets arrive slowly.
 pub(super) fn perform_handshake(
     session: &mut ServerConnection,
     socket: &mut TcpStream,

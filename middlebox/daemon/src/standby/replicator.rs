@@ -22,53 +22,53 @@ use crate::tls::peer_dns_names;
 
 /// Maximum number of octets queued for a standby while it receives the copy of all rules.
 const MAX_QUEUED: usize = 64 << 20;
-/// Number of octets after which a message with rules ends.
+/// Number of octets after which a message with rules ends and the next one begins.
 const PART_OCTETS: usize = 1 << 20;
-/// Maximum time of a handshake.
+/// Maximum duration of a TLS handshake.
 const HANDSHAKE_TIMEOUT: hol_base::Duration = hol_base::Duration::from_secs(5);
-/// Maximum number of queued events; unauthenticated peers can cause them.
+/// Maximum number of queued events; it is limited because unauthenticated peers can cause events.
 const MAX_EVENTS: usize = 64;
-/// The reason why locking cannot fail.
+/// The panic message if a lock is poisoned, which cannot happen.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
-/// The progress of the copy.
+/// The phase of the replication to the standby.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// There is no standby.
+    /// No standby is connected.
     Absent,
-    /// The copy is in progress.
+    /// The standby receives the copy of all rules.
     Copying,
-    /// The standby has all batches.
+    /// The standby has received all batches.
     Synchronized,
 }
 
-/// The state that the event loop and the thread share.
+/// The state of the replication, which the event loop and the replication thread share.
 #[derive(Debug)]
 struct State {
     phase: Phase,
     /// The number of the last batch.
     last: u64,
-    /// The number of the last batch on the standby's disk.
+    /// The number of the last batch that is on the standby's disk.
     acknowledged: u64,
-    /// Batches that have not been sent.
+    /// Batches that have not been sent yet, with their numbers.
     queue: VecDeque<(u64, Vec<u8>)>,
     queued_octets: usize,
-    /// Events for the log.
+    /// Events to be logged.
     events: Vec<Event>,
 }
 
 /// A change of the standby's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The standby at this address has all batches.
+    /// The standby at this address has received all batches.
     Synchronized(SocketAddr),
-    /// The standby is lost.
+    /// The connection to the standby was lost.
     Lost {
         reason: String,
-        /// True if the standby had all batches.
+        /// Whether the standby had received all batches.
         was_synchronized: bool,
     },
-    /// A peer failed to authenticate as the standby.
+    /// This peer could not authenticate as the standby, for this reason.
     Refused { peer: IpAddr, reason: String },
 }
 
@@ -79,12 +79,12 @@ struct Shared {
     changed: Condvar,
 }
 
-/// The next messages for the standby.
+/// The messages to send to the standby next.
 #[derive(Debug)]
 struct NextMessages {
-    /// True if a heartbeat comes first, which tells the standby that it is synchronized.
+    /// Whether a heartbeat comes first. It tells the standby that it has received all batches.
     sends_heartbeat: bool,
-    /// Batches with their numbers.
+    /// Batches to send, with their numbers.
     batches: Vec<(u64, Vec<u8>)>,
 }
 
@@ -92,11 +92,11 @@ struct NextMessages {
 #[derive(Debug)]
 pub(crate) struct Replicator {
     shared: Arc<Shared>,
-    /// How long a reply waits for the standby, before the standby counts as lost.
+    /// How long a reply waits for the standby, which afterwards counts as lost.
     patience: Duration,
-    /// True if changes need a standby.
+    /// Whether changes of rules need a standby.
     is_required: bool,
-    /// The thread's part, until it is started.
+    /// The part that runs in the thread; `None` once the thread has been started.
     thread_part: Option<ReplicationThread>,
 }
 
@@ -105,19 +105,19 @@ pub(crate) struct Replicator {
 pub(crate) struct ReplicationThread {
     listener: TcpListener,
     tls: Arc<ServerConfig>,
-    /// The name in the standby's certificate.
+    /// The DNS name that the standby's certificate must contain.
     name: String,
-    /// The directory of the journal.
+    /// The directory of the journal that is copied.
     directory: PathBuf,
-    /// The clock by which rules end.
+    /// The clock by which rules expire.
     clock: Clock,
     handshakes: Mutex<Handshakes>,
-    /// Locked while a standby is served.
+    /// A lock that is held while a standby is served, so that there is only one.
     turn: Mutex<()>,
 }
 
 impl ReplicationThread {
-    /// Listens at `address` for the standby.
+    /// Opens the socket at `address`, to which the standby connects.
     pub fn open(
         address: SocketAddr,
         tls: Arc<ServerConfig>,
@@ -149,7 +149,7 @@ impl ReplicationThread {
         self.handshakes.lock().expect(NOT_POISONED)
     }
 
-    /// Authenticates a peer, and serves it as the standby when no other is served.
+    /// Authenticates a peer, and serves it as the standby once no other standby is served.
     fn admit(&self, id: SessionId, socket: TcpStream, peer: SocketAddr, shared: &Shared) {
         let stream = self.authenticate(socket, peer);
         self.handshakes().remove(id);
@@ -214,7 +214,7 @@ impl ReplicationThread {
         Err(io::Error::other("the standby did not acknowledge in time"))
     }
 
-    /// Sends all rules, and waits until they are on the standby's disk.
+    /// Sends all rules to the standby, and waits until they are on its disk.
     fn copy(&self, stream: &mut StreamOwned<ServerConnection, TcpStream>, number: u64) -> io::Result<()> {
         send_version(stream)?;
         let mut entries = Vec::with_capacity(PART_OCTETS + 1024);
@@ -234,7 +234,7 @@ impl ReplicationThread {
     }
 }
 
-/// Waits until the standby has acknowledged this number.
+/// Waits until the standby has acknowledged the batch with this number.
 fn await_number(from: &mut impl Read, number: u64) -> io::Result<()> {
     let mut octets = [0; 8];
     loop {
@@ -254,7 +254,7 @@ impl Shared {
         self.lock().phase == Phase::Synchronized
     }
 
-    /// Queues batches from now on; returns the number of the last batch before this call.
+    /// Queues all batches from now on for a standby. Returns the number of the last batch before this call.
     fn begin(&self) -> u64 {
         let mut state = self.lock();
         state.phase = Phase::Copying;
@@ -263,7 +263,7 @@ impl Shared {
         state.last
     }
 
-    /// Returns the next messages to send: queued batches, or a heartbeat if nothing has been queued for a while;
+    /// Returns the next messages to send: queued batches, or a heartbeat if nothing has been queued for some time;
     /// `None` if the standby is lost.
     fn take(&self, peer: SocketAddr) -> Option<NextMessages> {
         let mut state = self.lock();
@@ -331,7 +331,7 @@ impl Replicator {
         Self { shared, patience, is_required, thread_part }
     }
 
-    /// Starts the thread; returns the address of its socket.
+    /// Starts the replication thread; returns the address of its socket.
     pub fn begin(&mut self) -> io::Result<Option<SocketAddr>> {
         let Some(thread_part) = self.thread_part.take() else { return Ok(None) };
         let (thread_part, shared) = (Arc::new(thread_part), Arc::clone(&self.shared));
@@ -340,18 +340,18 @@ impl Replicator {
         Ok(Some(address))
     }
 
-    /// Returns true if the standby has all batches.
+    /// Returns true if the standby has received all batches.
     pub fn is_synchronized(&self) -> bool {
         self.shared.is_synchronized()
     }
 
-    /// Returns true if changes are refused for lack of a standby.
+    /// Returns true if changes are refused because the required standby is missing.
     pub fn refuses(&self) -> bool {
         self.is_required && !self.is_synchronized()
     }
 
-    /// Sends the entries of a batch to the standby, and waits until a synchronized standby has them on its disk.
-    /// Returns false if the standby is required but does not have them.
+    /// Sends the entries of a batch to the standby. If the standby has received all batches before, waits until this
+    /// one is on its disk. Returns false if a standby is required but does not have the entries.
     pub fn replicate(&self, entries: &[u8]) -> bool {
         let mut state = self.shared.lock();
         if state.phase == Phase::Absent {
@@ -382,7 +382,7 @@ impl Replicator {
         state.acknowledged >= number || !self.is_required
     }
 
-    /// Returns the events since the last call.
+    /// Returns the events since the last call, to be logged.
     pub fn take_events(&self) -> Vec<Event> {
         std::mem::take(&mut self.shared.lock().events)
     }
@@ -390,17 +390,18 @@ impl Replicator {
 
 #[cfg(test)]
 impl Replicator {
-    /// Returns a replicator that requires a standby which sends nothing.
+    /// Returns a replicator for tests that requires a standby, with a standby that sends nothing.
     pub fn silent() -> Self {
         Self::in_phase(Phase::Synchronized)
     }
 
-    /// Returns a replicator that requires a standby whose copy is in progress.
+    /// Returns a replicator for tests that requires a standby, with a standby that still receives the copy of all
+    /// rules.
     pub fn copying() -> Self {
         Self::in_phase(Phase::Copying)
     }
 
-    /// Returns a replicator that requires a standby and has none.
+    /// Returns a replicator for tests that requires a standby but has none.
     pub fn absent() -> Self {
         Self::in_phase(Phase::Absent)
     }
@@ -411,7 +412,7 @@ impl Replicator {
         replicator
     }
 
-    /// Returns the batches that wait for transmission.
+    /// Returns the batches that wait to be sent.
     pub fn queued(&self) -> Vec<Vec<u8>> {
         self.shared.lock().queue.iter().map(|(_, entries)| entries.clone()).collect()
     }
@@ -425,7 +426,8 @@ mod tests {
         Replicator::with_thread_part(None, Duration::ZERO, false)
     }
 
-    /// A busy middlebox records a batch while the one before is being sent.
+    /// A standby becomes synchronized even if the middlebox always records the next batch while the previous one is
+    /// being sent.
     #[test]
     fn a_standby_is_synchronized_under_continuous_load() {
         let replicator = replicator();

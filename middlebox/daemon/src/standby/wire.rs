@@ -5,38 +5,39 @@ use std::time::Duration;
 
 use hol_base::Time;
 
-/// The maximum interval between messages of the active side.
+/// The maximum interval between messages of the active daemon.
 pub(super) const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// How long a side may be silent.
+/// The time after which a silent peer counts as lost.
 pub(super) const SILENCE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a side may be silent while a copy of all rules is written to the disk.
+/// The time after which a silent peer counts as lost while a copy of all rules is written to the disk.
 pub(super) const LONG_SILENCE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Maximum number of octets of the content of a message: more than a turn of a middlebox records.
+/// Maximum length of a message's content in octets, which is more than a turn of the daemon records.
 const MAX_CONTENT: u32 = 64 << 20;
 
-/// The version of this protocol, the first octet that the active side sends. Before versions were introduced, the first
-/// octet was the kind of a message, which was never 5.
+/// The version of the replication protocol: the first octet that the active daemon sends. Before there were versions,
+/// the first octet was the kind of a message, which was never 5.
 const VERSION: u8 = 5;
 
-/// The kinds of messages that the active side sends.
+/// The kinds of messages that the active daemon sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageKind {
-    /// Entries of the rules of a new copy.
+    /// A part of the copy of all rules: entries of the journal.
     Snapshot = 1,
-    /// The new copy is complete. Contains the active side's time, by which rules end.
+    /// The copy of all rules is complete. The content is the active daemon's time, by which rules expire.
     Complete = 2,
-    /// Entries of a batch.
+    /// Entries of a batch of changes.
     Batch = 3,
-    /// The standby has all batches. Sent when this becomes true, and then once a second; also contains the time.
+    /// The standby has received all batches. This is sent when it becomes true, and then once a second; the content is
+    /// the active daemon's time.
     Heartbeat = 4,
 }
 
-/// Sends the version, which begins a copy.
+/// Sends the version of the protocol, after which a copy begins.
 pub(super) fn send_version(out: &mut impl Write) -> io::Result<()> {
     out.write_all(&[VERSION])
 }
 
-/// Receives the version; fails if it differs from this one.
+/// Receives the version of the protocol; returns an error if it differs from [`VERSION`].
 pub(super) fn receive_version(from: &mut impl Read) -> io::Result<()> {
     let mut version = [0];
     from.read_exact(&mut version)?;
@@ -63,12 +64,12 @@ pub(super) fn send(out: &mut impl Write, kind: MessageKind, number: u64, content
     out.write_all(content)
 }
 
-/// Sends a message that contains the time.
+/// Sends a message whose content is the time `now`.
 pub(super) fn send_time(out: &mut impl Write, kind: MessageKind, number: u64, now: Time) -> io::Result<()> {
     send(out, kind, number, &now.as_nanos().to_be_bytes())
 }
 
-/// Returns the time in the content of a message.
+/// Parses the content of a message that contains a time.
 pub(super) fn time_of(content: &[u8]) -> io::Result<Time> {
     content.try_into().map(|octets| Time::from_nanos(u64::from_be_bytes(octets))).map_err(|_| malformed())
 }
@@ -80,7 +81,7 @@ fn malformed() -> io::Error {
     )
 }
 
-/// Returns the kind, the number and the content of the next message.
+/// Receives a message; returns its kind, number and content.
 pub(super) fn receive(from: &mut impl Read) -> io::Result<(MessageKind, u64, Vec<u8>)> {
     let mut head = [0; 13];
     from.read_exact(&mut head)?;

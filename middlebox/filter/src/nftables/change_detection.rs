@@ -8,20 +8,20 @@ use super::kernel::is_about;
 use super::transaction::NFTABLES;
 use crate::FilterError;
 
-/// A socket that receives notifications of all changes in nftables, including our own.
+/// A socket that receives notifications of all changes in nftables, including those by this process.
 #[derive(Debug)]
 pub(super) struct Watch {
     socket: Socket,
     table: String,
-    /// The netlink port from which we make changes.
+    /// The netlink port of the socket with which this process makes its changes.
     own_port: u32,
     has_foreign_change: Cell<bool>,
 }
 
 impl Watch {
-    /// `NFNLGRP_NFTABLES` is 7.
+    /// The netlink group `NFNLGRP_NFTABLES` (number 7), as a bit mask.
     const MULTICAST_GROUPS: u32 = 1 << 6;
-    /// Size of the receive buffer in octets: more than the notifications of one transaction.
+    /// Size of the receive buffer in octets; it exceeds the size of all notifications about one transaction.
     const RECEIVE_BUFFER: usize = 32 << 20;
 
     pub fn open(table: &str, own_port: u32) -> Result<Self, FilterError> {
@@ -30,7 +30,7 @@ impl Watch {
         Ok(Self { socket, table: table.into(), own_port, has_foreign_change: Cell::new(false) })
     }
 
-    /// Reads pending events before they exceed the buffer.
+    /// Reads the pending notifications before they exceed the buffer.
     pub fn read_events(&self) {
         let is_foreign = |event: &KernelMessage<'_>| {
             event.port != self.own_port && event.kind >> 8 == NFTABLES && is_about(event.body, &self.table)

@@ -11,18 +11,18 @@ use crate::element::Element;
 use crate::required_elements::{ElementChange, ElementState, RequiredElements};
 use crate::shape::{self, Shape};
 
-/// Steps in any order; no element occurs twice.
+/// The steps of a transaction, in any order; no element occurs twice.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
     steps: Vec<Step>,
-    /// The messages of the last transaction: for each the index of its step, and whether it adds the element.
+    /// The messages of the last transaction: the index of the step of each message, and whether it adds an element.
     messages: Vec<(usize, bool)>,
-    /// The sequence number of the first message.
+    /// The sequence number of the first message in the last transaction.
     first_sequence: u32,
 }
 
-/// A step on one element. Before Linux 6.12 the kernel cannot change the timeout of an element, so a change is a delete
-/// and an add.
+/// A step: the change of one element. Before Linux 6.12 the kernel cannot change the timeout of an element, so the
+/// element is deleted and added again.
 #[derive(Debug)]
 pub(super) struct Step {
     pub shape: Shape,
@@ -30,13 +30,13 @@ pub(super) struct Step {
     /// Whether the step deletes the element before it adds one.
     pub deletes_first: bool,
     pub add: Option<ElementState>,
-    /// The index of the change that requires the step.
+    /// The index of the change of a rule that requires the step.
     pub change: usize,
 }
 
 impl Steps {
-    /// Returns the steps that bring the elements into their required states. Expired elements are deleted like
-    /// others.
+    /// Returns the steps that bring the changed elements into their required states. Expired elements are deleted like
+    /// all others.
     pub fn of(now: Time, changed: &BTreeMap<Element, ElementChange>, required: &RequiredElements) -> Self {
         let in_force = |state: &ElementState| state.end > now;
         changed
@@ -55,18 +55,18 @@ impl Steps {
         self.steps.is_empty()
     }
 
-    /// Returns the shapes of added elements.
+    /// Returns the shapes of the elements that the steps add.
     pub fn added(&self) -> impl Iterator<Item = &Shape> {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| &step.shape)
     }
 
-    /// Returns the shapes and keys of added elements.
+    /// Returns the shapes and keys of the elements that the steps add.
     pub fn additions(&self) -> impl Iterator<Item = (&Shape, &[u8])> {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
 
-    /// Adds the messages to a transaction; `can_destroy` is true if the kernel accepts the deletion of an element
-    /// that no longer exists.
+    /// Adds the steps' messages to a transaction. `can_destroy` says whether the kernel accepts the deletion of an
+    /// element that no longer exists.
     pub fn add_to(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
         self.messages.clear();
         self.first_sequence = transaction.next_sequence();
@@ -87,9 +87,9 @@ impl Steps {
         }
     }
 
-    /// Adapts the steps to rejections that a repetition can avoid: an element to delete has ended, or another
-    /// program has added or deleted one. Temporary errors need no change. `Err` is a rejection of another
-    /// kind.
+    /// Adapts the steps to those rejections that can be avoided in a repetition: an element to be deleted has ended, or
+    /// another program has added or deleted an element. Temporary errors need no adaptation. Any other rejection is
+    /// returned as an error.
     pub fn adjust(&mut self, refusals: &[RejectedMessage]) -> Result<(), RejectedMessage> {
         for &refusal in refusals.iter().filter(|refusal| !refusal.is_transient()) {
             let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
@@ -107,8 +107,8 @@ impl Steps {
         Ok(())
     }
 
-    /// Returns the changes of rejected messages in the last transaction, in order; `None` if one of them is not
-    /// about an element.
+    /// Returns the indices of the changes whose messages were rejected in the last transaction, in order; `None` if a
+    /// rejected message is not about an element.
     pub fn changes_of(&self, refusals: &[RejectedMessage]) -> Option<Vec<usize>> {
         let change = |refusal: &RejectedMessage| Some(self.steps[self.message(refusal.sequence)?.0].change);
         let changes: BTreeSet<usize> = refusals.iter().map(change).collect::<Option<_>>()?;

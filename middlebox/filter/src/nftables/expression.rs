@@ -3,14 +3,14 @@
 
 use hol_netlink::Message;
 
-/// `NFTA_LIST_ELEM`
+/// The netlink attribute `NFTA_LIST_ELEM`: an element of a list.
 const LIST_ELEMENT: u16 = 1;
-/// The attribute `NFTA_DATA_VALUE`.
+/// The netlink attribute `NFTA_DATA_VALUE`.
 pub(super) const VALUE_ATTRIBUTE: u16 = 1;
-/// `NFT_REG_VERDICT`
+/// The register for the verdict, `NFT_REG_VERDICT`.
 const VERDICT_REGISTER: u32 = 0;
 
-/// The keys of `meta`, which select the value that it loads.
+/// The keys of the expression `meta`, which select the value that it loads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MetaKey {
     InputInterface = 6,
@@ -19,33 +19,33 @@ pub(super) enum MetaKey {
     Protocol = 16,
 }
 
-/// The keys of `ct`, which select the value that it loads or stores.
+/// The keys of the expression `ct`, which select the value that it loads or stores.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CtKey {
     State = 0,
     Direction = 1,
-    /// Bits such as [`TRANSLATED_SOURCE`].
+    /// The status of the connection: bits such as [`TRANSLATED_SOURCE`].
     Status = 2,
-    /// The label of 128 bits. A `ct` that stores the label only sets bits, and clears none.
+    /// The label of the connection, of 128 bits. Storing a label only sets bits, and clears none.
     Label = 13,
 }
 
-/// `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the connection has been given
-/// another source or destination.
+/// The status bits `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the source or destination
+/// of the connection is translated.
 pub(super) const TRANSLATED_SOURCE: u32 = 1 << 4;
 pub(super) const TRANSLATED_DESTINATION: u32 = 1 << 5;
 
-/// Labels of a connection: each is a bit, from the lowest bit of the first octet.
+/// The labels of a connection: each label is a bit, counted from the lowest bit of the first octet.
 pub(super) type Label = [u8; 16];
 
-/// The header in which the expression `payload` finds its octets.
+/// The header that the expression `payload` reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Header {
     Network = 1,
     Transport = 2,
 }
 
-/// How the expression `cmp` compares.
+/// The relation that the expression `cmp` checks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Comparison {
     Equal = 0,
@@ -54,7 +54,7 @@ pub(super) enum Comparison {
     NotBelow = 5,
 }
 
-/// What a rule does with a packet.
+/// What happens to a packet that a rule matches.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'a> {
     Accept,
@@ -63,7 +63,7 @@ pub(super) enum Verdict<'a> {
     Goto(&'a str),
 }
 
-/// Which address `nat` translates.
+/// Which address the expression `nat` translates.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Nat {
     Source = 0,
@@ -91,12 +91,12 @@ impl Expressions {
         self.with("ct", |data| add_number(register(data, 1, to), 2, key as u32))
     }
 
-    /// Puts octets into the registers from `to` on.
+    /// Loads octets into the registers from `to` on.
     pub fn load(self, octets: &[u8], to: usize) -> Self {
         self.with("immediate", |data| add_value(register(data, 1, to), 2, octets))
     }
 
-    /// Stores the registers from `from` on.
+    /// Stores the registers from `from` on in the connection's `key`.
     pub fn store(self, key: CtKey, from: usize) -> Self {
         self.with("ct", |data| register(add_number(data, 2, key as u32), 4, from))
     }
@@ -108,7 +108,7 @@ impl Expressions {
         })
     }
 
-    /// Keeps only the bits of `bits` in the registers from `at` on.
+    /// Clears all bits that are not in `bits`, in the registers from `at` on.
     pub fn mask(self, at: usize, bits: &[u8]) -> Self {
         self.with("bitwise", |data| {
             let data = add_number(register(register(data, 1, at), 2, at), 3, bits.len() as u32);
@@ -116,7 +116,8 @@ impl Expressions {
         })
     }
 
-    /// Lets the rule continue only if the registers from `at` on have this order relative to the octets.
+    /// Lets the rule continue only if the comparison of the registers from `at` on with the octets has the result
+    /// `order`.
     pub fn compare(self, at: usize, order: Comparison, octets: &[u8]) -> Self {
         self.with("cmp", |data| add_value(add_number(register(data, 1, at), 2, order as u32), 3, octets))
     }
@@ -126,8 +127,8 @@ impl Expressions {
         self.compare(at, Comparison::Equal, octets)
     }
 
-    /// Lets the rule continue only if the set contains the registers from `at` on. A map stores its value in the
-    /// registers from `to` on.
+    /// Lets the rule continue only if the set contains the key in the registers from `at` on. If the set is a map, its
+    /// value is stored in the registers from `to` on.
     pub fn lookup(self, set: &str, at: usize, to: Option<usize>) -> Self {
         self.with("lookup", |data| {
             let data = register(data.with_name(1, set), 2, at);
@@ -135,8 +136,8 @@ impl Expressions {
         })
     }
 
-    /// Translates to the address in this register. If `ports` is given, also translates to a port in the
-    /// range that the two registers define. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
+    /// Translates the connection to the address in a register. If `ports` is given, also translates to a port of the
+    /// range between the values of the two registers. `version` is `NFPROTO_IPV4` or `NFPROTO_IPV6`.
     pub fn nat(self, nat: Nat, version: u8, address: usize, ports: Option<[usize; 2]>) -> Self {
         self.with("nat", |data| {
             let data = register(add_number(add_number(data, 1, nat as u32), 2, version.into()), 3, address);
@@ -164,12 +165,12 @@ impl Expressions {
     }
 }
 
-/// Adds a register; `NFT_REG32_00` is 8.
+/// Adds the number of a register to a message; the first register, `NFT_REG32_00`, has the number 8.
 fn register(message: Message, kind: u16, register: usize) -> Message {
     add_number(message, kind, 8 + register as u32)
 }
 
-/// Adds a number, which is big-endian in nftables.
+/// Adds a number to a message, big-endian as in nftables.
 pub(super) fn add_number(message: Message, kind: u16, number: u32) -> Message {
     message.with(kind, &number.to_be_bytes())
 }

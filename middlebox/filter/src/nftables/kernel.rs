@@ -13,39 +13,40 @@ use crate::FilterError;
 #[derive(Debug)]
 pub(super) struct Kernel {
     socket: Socket,
-    /// True if the kernel accepts the deletion of an element that no longer exists.
+    /// Whether the kernel accepts the deletion of an element that no longer exists.
     can_destroy: bool,
 }
 
-/// A rejected message, which made its transaction fail.
+/// A message that the kernel rejected, so that its transaction failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RejectedMessage {
-    /// Number of the message in the transaction.
+    /// Sequence number of the message in its transaction.
     pub sequence: u32,
-    /// The error number.
+    /// The error number (errno) of the rejection.
     pub error: i32,
 }
 
 /// An element in the kernel's table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KernelElement {
-    /// Remaining milliseconds; `None` if the element never expires.
+    /// Remaining lifetime in milliseconds; `None` if the element never expires.
     pub remaining: Option<u64>,
-    /// The value of a map.
+    /// The value of the element if its set is a map.
     pub data: Option<Vec<u8>>,
 }
 
 /// The content of a table: the elements of each set, by key.
 pub(super) type TableContent = BTreeMap<String, BTreeMap<Vec<u8>, KernelElement>>;
 
-/// Error numbers of errno(3).
+/// Error numbers of the kernel: errno(3).
 const EPERM: i32 = 1;
 pub(super) const ENOENT: i32 = 2;
 pub(super) const EEXIST: i32 = 17;
 const ENOBUFS: i32 = 105;
-/// Errors that may be temporary: a full hash table, no memory, a module that is being loaded.
+/// Error numbers of errors that may be temporary: a full hash table, too little memory, or a module that is being
+/// loaded.
 const TRANSIENT_ERRORS: [i32; 4] = [11, 12, 16, ENOBUFS];
-/// Octets before the attributes of a message, `struct nfgenmsg`.
+/// Length of `struct nfgenmsg`, which precedes the attributes of a message, in octets.
 const NFGENMSG_LENGTH: usize = 4;
 
 impl RejectedMessage {
@@ -53,7 +54,7 @@ impl RejectedMessage {
         TRANSIENT_ERRORS.contains(&self.error)
     }
 
-    /// Returns the error of the whole transaction.
+    /// Converts the rejection to an error that concerns the whole transaction.
     pub fn reason(self, table: &str) -> FilterError {
         match self {
             // The first message begins the transaction, which needs the same permission as all others.
@@ -72,8 +73,8 @@ impl RejectedMessage {
 }
 
 impl Kernel {
-    /// Buffer sizes in octets. A transaction may be large. Answers are few unless many messages are rejected;
-    /// then lost answers are irrelevant.
+    /// Sizes of the socket's buffers in octets. A transaction may be large. Its answers are few, unless many messages
+    /// are rejected; then it does not matter if some are lost.
     const SEND_BUFFER_OCTETS: usize = 256 << 20;
     const RECEIVE_BUFFER_OCTETS: usize = 8 << 20;
 
@@ -120,7 +121,7 @@ impl Kernel {
         Ok(names)
     }
 
-    /// Returns the other tables of the family that have all of these chains.
+    /// Returns the other tables of the family `inet` that have all of these chains.
     pub fn tables_with(&self, chains: &[&str], except: &str) -> Result<Vec<String>, FilterError> {
         let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         self.socket.list(table_message(except, MessageType::GetChain, 0), |body| {
@@ -146,7 +147,8 @@ impl Kernel {
         Ok(names)
     }
 
-    /// Lists a set once, and calls `take` with each listed element. The list [may be incomplete](super::listing).
+    /// Lists a set once, and calls `take` with each listed element. Elements may be [missing](super::listing) in the
+    /// list.
     pub fn list_once(
         &self,
         table: &str,
@@ -160,7 +162,7 @@ impl Kernel {
     }
 }
 
-/// Returns true if a message of nftables concerns this table or an object in it.
+/// Returns true if a message of nftables concerns the table `table` or an object in it.
 pub(super) fn is_about(body: &[u8], table: &str) -> bool {
     body.first() == Some(&INET) && name(body, 1).as_deref() == Some(table)
 }
@@ -181,8 +183,8 @@ fn commit(socket: &Socket, transaction: &[u8]) -> Result<Vec<RejectedMessage>, F
     Ok(refusals)
 }
 
-/// Determines whether the kernel knows [`MessageType::DestroyElement`], by a transaction without effect. A kernel that
-/// knows the message reports that the table does not exist (`ENOENT`); other kernels reject the message.
+/// Determines whether the kernel knows [`MessageType::DestroyElement`], with a transaction that has no effect. A kernel
+/// that knows the message reports that the table does not exist (`ENOENT`); other kernels reject the message.
 fn can_destroy(socket: &Socket) -> Result<bool, FilterError> {
     const PROBE_TABLE: &str = "hol.question";
     let mut probe = Transaction::new(PROBE_TABLE);
@@ -214,7 +216,8 @@ fn attribute(octets: &[u8], wanted: u16) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// The message may create a set or a chain, so no change of an element is to blame.
+    /// Errors that may be temporary are distinguished from missing features. The rejected message may create a set or a
+    /// chain, so the error is not assigned to a change of a rule.
     #[test]
     fn a_rejection_that_may_pass_is_distinguished_from_a_missing_feature() {
         const EINVAL: i32 = 22;

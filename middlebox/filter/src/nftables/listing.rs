@@ -15,12 +15,12 @@ use std::collections::btree_map::Entry;
 use super::kernel::{Kernel, KernelElement, TableContent};
 use crate::FilterError;
 
-/// Maximum number of times that one set is listed. A kernel worker rebuilds the hash table each time the number
-/// of elements doubles or halves.
+/// Maximum number of times that a set is listed. A list may be incomplete, because a worker of the kernel rebuilds the
+/// hash table whenever the number of elements doubles or halves.
 const MAX_LIST_ATTEMPTS: usize = 16;
 
-/// Calls `list` at least twice, until it returns false, which means that its list contained nothing new; then
-/// returns true. Returns false after [`MAX_LIST_ATTEMPTS`] calls without success.
+/// Calls `list` at least twice, until it returns false because a list contained nothing new; then returns true. Returns
+/// false after [`MAX_LIST_ATTEMPTS`] calls that all returned true.
 pub(super) fn list_until_complete(
     mut list: impl FnMut() -> Result<bool, FilterError>,
 ) -> Result<bool, FilterError> {
@@ -34,7 +34,7 @@ pub(super) fn list_until_complete(
 }
 
 impl Kernel {
-    /// Returns all elements of a table's sets; empty if the table does not exist.
+    /// Returns all elements of a table, by set; empty if the table does not exist.
     pub fn elements(&self, table: &str) -> Result<TableContent, FilterError> {
         let mut sets = TableContent::new();
         for name in self.sets(table)? {
@@ -47,7 +47,7 @@ impl Kernel {
     }
 }
 
-/// Returns all elements of a set, as first listed; `None` if every list contains new elements.
+/// Returns all elements of a set, each as it was first listed; `None` if every list contains new elements.
 fn list_completely(
     mut list: impl FnMut(&mut dyn FnMut(Vec<u8>, KernelElement)) -> Result<(), FilterError>,
 ) -> Result<Option<BTreeMap<Vec<u8>, KernelElement>>, FilterError> {
@@ -78,22 +78,21 @@ mod tests {
 
     use super::*;
 
-    /// A simulated set of the kernel: elements in the order of a hash table, some of which have ended and are not
-    /// listed.
+    /// A simulated set of the kernel: elements in the order of a hash table. Elements that have expired are not listed.
     #[derive(Debug, Clone)]
     struct Set {
         order: Vec<u8>,
         has_ended: fn(u8) -> bool,
     }
 
-    /// What a kernel worker does between two pieces of a list.
+    /// What a worker of the kernel does between two pieces of a list.
     #[derive(Debug, Clone, Copy)]
     enum Work {
         Nothing,
-        /// Changes the order: this many elements move from the front to the back, and the others are
+        /// The worker changes the order: this many elements move from the front to the back, and the others are
         /// reversed.
         Resize(usize),
-        /// Removes elements that have ended.
+        /// The worker removes elements that have expired.
         Collect,
     }
 
@@ -102,8 +101,8 @@ mod tests {
             Self { order: (0..elements).collect(), has_ended }
         }
 
-        /// Lists the set as `nf_tables_dump_set` does: each piece walks from the beginning and skips as many elements
-        /// as earlier pieces walked over.
+        /// Lists the set in pieces, as `nf_tables_dump_set` does: for each piece it starts at the beginning and skips
+        /// the number of elements that earlier pieces visited.
         fn list(&mut self, piece: usize, work: &mut impl Iterator<Item = Work>, take: &mut dyn FnMut(u8)) {
             let mut walked = 0;
             while walked < self.order.len() {
@@ -160,7 +159,7 @@ mod tests {
         keys
     }
 
-    /// In one measurement a list of 20,000 elements lacked 3,120 of them.
+    /// A resized table can hide elements: in one measurement a list of 20,000 elements lacked 3,120.
     #[test]
     fn a_table_that_is_resized_meanwhile_is_listed_again() {
         let set = Set::of(40, |_| false);
@@ -171,7 +170,7 @@ mod tests {
         assert_eq!(keys(set.clone(), 10, work), (Some(set.living()), 3));
     }
 
-    /// No element is listed twice in this case: the list is only too short.
+    /// If elements are collected during a list, the list is too short, but no element occurs twice.
     #[test]
     fn a_table_from_which_elements_are_collected_meanwhile_is_listed_again() {
         let set = Set::of(40, |one| one % 4 == 0);
@@ -180,7 +179,7 @@ mod tests {
         assert_eq!(keys(set.clone(), 10, work), (Some(set.living()), 3));
     }
 
-    /// A list that has an element twice lacks another, which the previous list may have lacked, too.
+    /// A list in which an element occurs twice lacks another element, which the previous list may have lacked, too.
     #[test]
     fn a_list_with_a_duplicate_element_is_repeated() {
         let mut lists = [vec![0, 1], vec![1, 1], vec![0, 1, 2], vec![2, 1, 0]].into_iter();
@@ -220,7 +219,7 @@ mod tests {
     }
 
     proptest! {
-        /// No change during the first list hides an element.
+        /// Changes of the set during the first list do not hide any element in the result.
         #[test]
         fn changes_during_the_first_list_hide_no_element(
             elements in 0_u8..200,

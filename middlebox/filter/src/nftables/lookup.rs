@@ -7,15 +7,15 @@ use crate::element::{Role, mask_v4, mask_v6};
 use crate::ports::PortBlock;
 use crate::shape::{Field, Shape, Side};
 
-/// Whether the packet travels in the direction of the rule, or is a reply.
+/// Whether a packet has the direction of the rule, or is a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PacketDirection {
     Original,
     Reply,
 }
 
-/// Appends an expression that looks up a packet in the set of `shape`, and the verdict or translation for a
-/// packet that it finds. Translated connections get `label`, if given.
+/// Appends expressions that look up a packet in the set of `shape`, and the verdict or translation for packets that are
+/// found. Connections that are translated get `label`, if one is given.
 pub(super) fn add_lookup(
     rule: Expressions,
     shape: &Shape,
@@ -44,12 +44,12 @@ pub(super) fn add_lookup(
     }
 }
 
-/// Lets the rule continue only for packets of this IP version.
+/// Lets the rule continue only for packets with this IP version.
 pub(super) fn match_version(rule: Expressions, version: IpVersion) -> Expressions {
     rule.meta(MetaKey::Version, 0).equals(0, &[protocol_family(version)])
 }
 
-/// Returns the number of the protocol family in linux/netfilter.h.
+/// Returns the number of the protocol family of an IP version in linux/netfilter.h.
 pub(super) fn protocol_family(version: IpVersion) -> u8 {
     match version {
         IpVersion::V4 => 2,
@@ -57,8 +57,8 @@ pub(super) fn protocol_family(version: IpVersion) -> u8 {
     }
 }
 
-/// Loads a field of a packet. The offsets of addresses are from RFC 791 and RFC 8200; all transport headers begin
-/// with the ports.
+/// Loads a field of a packet into registers. The offsets of addresses are those of RFC 791 and RFC 8200; all transport
+/// headers begin with the ports.
 pub(super) fn load_field(
     rule: Expressions,
     field: Field,

@@ -4,9 +4,10 @@ use super::kernel::{Kernel, RejectedMessage};
 use super::transaction::Transaction;
 use crate::FilterError;
 
-/// `NFT_TABLE_F_OWNER`, Linux 5.12: only the socket that created or adopted the table can change it.
+/// The flag `NFT_TABLE_F_OWNER` (since Linux 5.12): only the socket that created or adopted the table can change it.
 const OWNER_FLAG: u32 = 2;
-/// `NFT_TABLE_F_PERSIST`, Linux 6.9: the table outlives the socket that owns it, and can then be adopted.
+/// The flag `NFT_TABLE_F_PERSIST` (since Linux 6.9): the table outlives the socket that owns it, and another socket can
+/// adopt it.
 const PERSIST_FLAG: u32 = 4;
 
 /// Who may change the table.
@@ -17,7 +18,7 @@ pub(super) enum Ownership {
 }
 
 impl Ownership {
-    /// Returns the flags of the table.
+    /// Returns the flags of a table with this ownership.
     pub fn flags(self) -> u32 {
         match self {
             Self::Exclusive => OWNER_FLAG | PERSIST_FLAG,
@@ -25,8 +26,8 @@ impl Ownership {
         }
     }
 
-    /// Determines whether the kernel supports ownership, by a transaction without effect. It uses a table
-    /// that cannot exist, because flags may be rejected for an existing one.
+    /// Determines whether the kernel supports ownership of tables, with a transaction that has no effect. It uses a
+    /// table that cannot exist, because flags may be rejected for an existing table.
     pub fn detect(kernel: &Kernel) -> Result<Self, FilterError> {
         const PROBE_TABLE: &str = "hol.question";
         let mut probe = Transaction::new(PROBE_TABLE);
@@ -38,7 +39,7 @@ impl Ownership {
         }
     }
 
-    /// Fails if the table belongs to another socket. Changes nothing.
+    /// Returns an error if the table belongs to another socket. Changes nothing.
     pub fn check(self, kernel: &Kernel, table: &str) -> Result<(), FilterError> {
         let mut probe = Transaction::new(table);
         probe.create_table(self.flags());

@@ -17,21 +17,21 @@ use crate::required_elements::{ElementState, RequiredElements};
 use crate::shape::{self, Shape};
 use crate::{Corrections, FilterError};
 
-/// Ends of lifetimes that differ by less count as equal: clocks are adjusted, and listing takes time.
+/// Times at which elements expire count as equal if they differ by less than this, because clocks are adjusted and
+/// listing takes time.
 const END_TOLERANCE: Duration = Duration::from_secs(2);
-/// Maximum number of steps of a transaction: a million in one would need hundreds of megabytes.
+/// Maximum number of steps per transaction. A transaction with a million steps would need hundreds of megabytes.
 const MAX_STEPS: usize = 16_384;
-/// A table with more elements is not listed first, because listing takes the kernel time quadratic in their
-/// number.
+/// Maximum number of elements of a table that is listed first. For larger tables listing would take the kernel too
+/// long: the time is quadratic in the number of elements.
 const MAX_LISTED_ELEMENTS: usize = 1 << 16;
-/// Maximum number of steps per call of [`add_missing`](Nftables::add_missing), while agents wait.
+/// Maximum number of steps per call of [`add_missing`](Nftables::add_missing), during which agents wait.
 const MAX_STEPS_PER_CALL: usize = 512;
 
 impl Nftables {
-    /// Makes the table match `required`. Chains and sets come first; then surplus elements are removed, and
-    /// missing ones added, a first part at once and the rest by
-    /// [`continue_reconciliation`](Self::continue_reconciliation). A table that cannot be corrected or owned
-    /// is replaced.
+    /// Makes the table match `required`. First creates chains and sets; then removes surplus elements, and adds missing
+    /// ones: some at once, the rest in [`continue_reconciliation`](Self::continue_reconciliation). A table that cannot
+    /// be corrected or owned is replaced.
     pub(super) fn repair(
         &mut self,
         now: Time,
@@ -80,15 +80,15 @@ impl Nftables {
         Ok(corrections)
     }
 
-    /// Lists the table and compares it with the required elements. Also returns unknown sets.
+    /// Lists the table and returns its difference from the required elements, and the names of unknown sets.
     fn list_difference(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let mut found = self.kernel.elements(self.config.table())?;
         let difference = compare(now, &self.required, sets, &mut found);
         Ok((difference, found.into_keys().collect()))
     }
 
-    /// Returns the difference for a large table without listing it: all required elements are to be added again,
-    /// in place of existing ones. A thread searches for surplus elements meanwhile.
+    /// Returns the assumed difference for a large table, which is not listed: all required elements are added again, in
+    /// place of existing ones. A thread searches for surplus elements meanwhile.
     fn assume_all_missing(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let required = self.required.all().filter(|(_, state)| state.end > now);
         let missing = required.map(|(element, _)| PendingAddition { element, is_wrong: true }).collect();
@@ -97,7 +97,7 @@ impl Nftables {
         Ok((Difference { corrections: Corrections::default(), surplus: Vec::new(), missing }, unknown))
     }
 
-    /// Removes the surplus elements found by the thread; returns true if it has finished.
+    /// Removes the surplus elements that the thread has found; returns true if the search is complete.
     pub(super) fn finish_surplus_search(&mut self, now: Time) -> Result<bool, FilterError> {
         let Some(survey) = self.survey.take_if(|survey| survey.is_finished()) else { return Ok(false) };
         let shapes: BTreeMap<&str, &Shape> = self.sets.all().map(|(shape, name)| (name, shape)).collect();
@@ -113,8 +113,8 @@ impl Nftables {
         Ok(true)
     }
 
-    /// Removes surplus elements and adds the first missing ones, at most [`MAX_STEPS`] per transaction, after the
-    /// messages that `begin` adds. Returns the elements that are still missing.
+    /// Removes surplus elements and adds the first of the missing ones, with at most [`MAX_STEPS`] steps per
+    /// transaction; the messages that `begin` adds come first. Returns the elements that are still missing.
     fn correct(
         &self,
         now: Time,
@@ -133,7 +133,7 @@ impl Nftables {
         Ok(missing)
     }
 
-    /// Adds more of the missing elements, with their current state, since rules may have changed.
+    /// Adds some of the missing elements in their current state, because rules may have changed meanwhile.
     pub(super) fn add_missing(&mut self, now: Time) -> Result<(), FilterError> {
         let next = self.missing.split_off(self.missing.len().saturating_sub(MAX_STEPS_PER_CALL));
         let steps: Steps = self.additions(now, &next).collect();
@@ -151,23 +151,23 @@ impl Nftables {
     }
 }
 
-/// An element that must be added, because it is missing or may be wrong.
+/// An element that must be added because it is missing or may be wrong in the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingAddition {
     element: Element,
-    /// True if the kernel may have the element, perhaps with a wrong end of its lifetime or a wrong translation.
-    /// The element must then be deleted before it is added.
+    /// Whether the kernel may have the element, perhaps with a wrong lifetime or translation, so that the element must
+    /// be deleted before it is added.
     is_wrong: bool,
 }
 
-/// The steps from the found to the required state.
+/// The difference between the elements found in the kernel and the required elements.
 struct Difference {
     corrections: Corrections,
     surplus: Vec<Step>,
     missing: Vec<PendingAddition>,
 }
 
-/// Compares the found elements with the required ones. Only unknown sets remain in `found`.
+/// Compares the elements found with the required ones. Afterwards `found` contains only the unknown sets.
 fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut TableContent) -> Difference {
     let (mut corrections, mut surplus, mut missing) = (Corrections::default(), Vec::new(), Vec::new());
     for (element, state) in required.all().filter(|(_, state)| state.end > now) {

@@ -23,8 +23,8 @@ const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
 
-/// A chain of the table. It has the rules of `begin`, then a lookup in each set with one of the `roles`, then
-/// the `end`.
+/// A chain of the table. It consists of the rules of `begin`, a lookup in each set that has one of the `roles`, and the
+/// rules of `end`.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     name: &'static str,
@@ -32,43 +32,43 @@ pub(super) struct Chain<'a> {
     roles: &'static [Role],
     direction: PacketDirection,
     label: Option<Label>,
-    /// The NAT's pool: packets to internal hosts pass the inbound sets only if they were sent to one of its addresses.
+    /// The addresses of the NAT, if packets to internal hosts pass the inbound sets only if they were sent to one of
+    /// these addresses.
     hidden_pool: Option<&'a Pool>,
     end: End<'a>,
 }
 
-/// The treatment of a packet at the end of a chain.
+/// What happens to a packet at the end of a chain.
 #[derive(Debug, Clone, Copy)]
 enum End<'a> {
     Accept,
-    /// Accepts packets of masqueraded connections.
+    /// Packets of masqueraded connections are accepted.
     Masqueraded,
-    /// Gives masqueraded connections the address of the NAT.
+    /// Masqueraded connections get the address of the NAT.
     Masquerade(&'a Masquerade),
     Drop,
     Goto(&'static str),
 }
 
-/// The rules of a chain before its sets.
+/// The rules at the beginning of a chain, before the lookups in its sets.
 #[derive(Debug, Clone, Copy)]
 enum Begin<'a> {
-    /// The rules for all forwarded packets, which then continue in the chain for their direction.
+    /// The rules for all forwarded packets, which then continue in the chain of their direction.
     Forward(Option<&'a Interfaces>, &'a Masquerade, [&'static str; 2]),
-    /// The checks common to all packets.
+    /// The checks for all packets.
     Checks,
-    /// The rules for packets to the middlebox itself.
+    /// The rules for packets whose destination is the middlebox itself.
     Input(&'a Pool),
-    /// The rules for packets of permitted flows. Replies go to the chain `replies`, except those of masqueraded
-    /// connections, which pass.
+    /// The rules that let packets of permitted flows pass. Replies continue in the chain `replies`, except those of
+    /// masqueraded connections, which pass.
     Passage { replies: &'static str, masquerades: bool },
-    /// The rules of a NAT without a firewall: all packets pass, except translated ones whose binding has
-    /// ended.
+    /// The rules of a NAT without a firewall: all packets pass, except translated packets whose rule has ended.
     Translator,
-    /// No rules; packets come from other chains.
+    /// No rules: other chains lead to this chain.
     Nothing,
-    /// The rules for the first packets of connections, before routing.
+    /// The rules for the first packet of each connection, before routing.
     Prerouting,
-    /// The rules for the first packets of connections, after routing.
+    /// The rules for the first packet of each connection, after routing.
     Postrouting,
 }
 
@@ -87,12 +87,12 @@ const LEAVING_CHAIN: &str = "leaving";
 const LEAVING_REPLIES: &str = "leaving_replies";
 const BOUND_CHAIN: &str = "bound";
 const BOUND_REPLIES: &str = "bound_replies";
-/// The label of connections translated by our bindings: 126.
+/// The label of connections that a rule translates: bit 126.
 const TRANSLATED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
-/// The label of masqueraded connections, which need a translation but no rule: 125.
+/// The label of masqueraded connections, which are translated without a rule: bit 125.
 const MASQUERADED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
 
-/// Returns the chains of the table. With known interfaces the direction of packets is known.
+/// Returns the chains of the table. If interfaces are configured, there are separate chains for the two directions.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     let is_translator = config.default_policy() == DefaultPolicy::Accept;
     let ways = if is_translator { [PASSING_CHAIN, PASSING_CHAIN] } else { [ENTERING_CHAIN, LEAVING_CHAIN] };
@@ -120,8 +120,8 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
     chains
 }
 
-/// Returns the chains of a firewall for packets of one direction. Packets pass if they match a set with a role in
-/// `own`, or if they are replies to packets that match a set with a role in `other`.
+/// Returns the chains of a firewall for packets of one direction. A packet passes if it matches a set with a role in
+/// `own`, or if it is a reply to packets that match a set with a role in `other`.
 fn passage<'a>(
     config: &'a Config,
     name: &'static str,
@@ -142,7 +142,7 @@ fn passage<'a>(
     ]
 }
 
-/// Returns the chains of a NAT without a firewall: everything passes except packets of ended bindings.
+/// Returns the chains of a NAT without a firewall: all packets pass, except translated packets whose rule has ended.
 fn translator() -> [Chain<'static>; 3] {
     let bound = |name, direction, end| Chain { direction, end, ..Chain::new(name, Begin::Nothing, BOTH) };
     [
@@ -152,11 +152,11 @@ fn translator() -> [Chain<'static>; 3] {
     ]
 }
 
-/// The chains that every table of a middlebox has; they identify such a table. The first chain filters all
+/// The chains that the table of every middlebox has, by which such tables are recognized. The first chain filters all
 /// forwarded packets.
 pub(super) const COMMON_CHAINS: [&str; 3] = [FORWARD_CHAIN, CHECKS_CHAIN, BLOCKED_CHAIN];
 
-/// Returns true if the table has a chain of this name.
+/// Returns true if the configured table has a chain of this name.
 pub(super) fn is_known(name: &str, config: &Config) -> bool {
     chains(config).iter().any(|chain| chain.name == name)
 }
@@ -178,7 +178,7 @@ impl<'a> Chain<'a> {
         self.roles.contains(&role)
     }
 
-    /// Returns true if the chain is needed. A firewall has no NAT chains, because they cost time for every
+    /// Returns true if the chain is needed. A firewall does not need the chains for NAT, which cost time for every
     /// connection.
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
         match self.begin {
@@ -190,7 +190,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Creates the chain. linux/netfilter.h has the hooks, linux/netfilter_ipv4.h the priorities.
+    /// Creates the chain. Its hook is from linux/netfilter.h, its priority from linux/netfilter_ipv4.h.
     pub fn create(&self, transaction: &mut Transaction<'_>) {
         match self.begin {
             Begin::Input(_) => transaction.create_base_chain(self.name, "filter", 1, 0),
@@ -208,7 +208,7 @@ impl<'a> Chain<'a> {
         transaction.flush(Some(self.name));
     }
 
-    /// Creates the rules of the chain; `shapes` are the shapes of the sets that the chain uses.
+    /// Creates the rules of the chain; `shapes` are the shapes of the sets in which the chain looks up packets.
     pub fn fill(&self, transaction: &mut Transaction<'_>, shapes: &[&Shape]) {
         let mut rules = Rules { transaction, chain: self.name };
         self.begin.fill(&mut rules);
@@ -243,7 +243,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The rules of a chain under construction.
+/// The rules of a chain that is being built.
 struct Rules<'a, 'b> {
     transaction: &'a mut Transaction<'b>,
     chain: &'a str,
@@ -277,7 +277,7 @@ impl Begin<'_> {
     }
 }
 
-/// Adds the checks of all packets. ICMP errors pass without a rule, because senders need them.
+/// Adds the checks of all packets. ICMP errors pass without a rule, because senders depend on them.
 fn add_check_rules(rules: &mut Rules<'_, '_>) {
     const INVALID_STATE: u32 = 1;
     const RELATED_STATE: u32 = 4;
@@ -288,9 +288,9 @@ fn add_check_rules(rules: &mut Rules<'_, '_>) {
     }
 }
 
-/// Adds the rules for packets of permitted connections. RFC 3989 section 2.3.5: a UDP or IP rule covers
-/// packets of one direction; a TCP rule covers connections, by the direction of the first packet. SCTP and
-/// DCCP are treated like TCP.
+/// Adds the rules for packets of permitted connections. A UDP or IP rule covers packets of one direction; a TCP rule
+/// covers connections, by the direction of their first packet (RFC 3989 section 2.3.5). SCTP and DCCP are treated like
+/// TCP.
 fn add_passage_rules(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     if masquerades {
@@ -303,8 +303,9 @@ fn add_passage_rules(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool
     }
 }
 
-/// Labels new connections that need no rule: from masqueraded hosts to the outside, and hairpin connections, in
-/// which an internal host sends to the outside address of another one.
+/// Adds the rules that label new connections that need no rule of the middlebox: connections from masqueraded hosts to
+/// the outside, and hairpin connections, in which an internal host sends to the outside address of another internal
+/// host.
 fn add_label_rules(
     rules: &mut Rules<'_, '_>,
     Interfaces { inside, outside }: &Interfaces,
@@ -325,7 +326,7 @@ fn add_label_rules(
     }
 }
 
-/// Matches packets from these hosts.
+/// Lets the rule continue only for packets from these hosts.
 fn match_source(rule: Expressions, hosts: &Prefix) -> Expressions {
     let (address, version) = (hosts.address(), IpVersion::of(hosts.address()));
     let field = Field::Address(Side::Source, version, hosts.length());
@@ -336,21 +337,22 @@ fn match_source(rule: Expressions, hosts: &Prefix) -> Expressions {
     }
 }
 
-/// Matches packets of connections with the label of masqueraded ones.
+/// Lets the rule continue only for packets of connections with the label of masqueraded connections.
 fn match_labelled(rule: Expressions) -> Expressions {
     let rule = rule.ct(CtKey::Label, 0).mask(0, &MASQUERADED_LABEL);
     rule.compare(0, Comparison::Unequal, &[0; size_of::<Label>()])
 }
 
-/// Matches packets of connections that need no rule. A connection that a binding translates needs the binding, even if
-/// its host is masqueraded. Otherwise the connection would outlast the binding, whose port other connections get.
+/// Lets the rule continue only for packets of connections that need no binding. A connection that a binding translates
+/// needs it even if its host is masqueraded; otherwise the connection would outlast the binding, whose port another
+/// connection may get.
 fn match_masqueraded(rule: Expressions) -> Expressions {
     const LABEL_BITS: Label =
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED_LABEL[15] | MASQUERADED_LABEL[15]];
     rule.ct(CtKey::Label, 0).mask(0, &LABEL_BITS).equals(0, &MASQUERADED_LABEL)
 }
 
-/// Gives a connection this source, and a port that no binding uses.
+/// Translates the source of a connection to this address, and to a port that no binding uses.
 fn masquerade_as(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>) -> Expressions {
     let version = IpVersion::of(source);
     let rule = match_version(rule, version);
@@ -363,15 +365,15 @@ fn masquerade_as(rule: Expressions, source: IpAddr, ports: &RangeInclusive<u16>)
     rule.nat(Nat::Source, protocol_family(version), 0, Some([4, 5]))
 }
 
-/// Matches packets of connections whose addresses are not translated. RFC 4540 section 8.3.3: external hosts send to
-/// A2, so a pinhole for A0 behind it must not bypass the NAT.
+/// Lets the rule continue only for packets of connections whose addresses are not translated. External hosts send to A2
+/// (RFC 4540 section 8.3.3), so a pinhole for A0 behind A2 must not bypass the NAT.
 fn match_untranslated(rule: Expressions) -> Expressions {
     let rule = rule.ct(CtKey::Status, 0).mask(0, &(TRANSLATED_SOURCE | TRANSLATED_DESTINATION).to_ne_bytes());
     rule.equals(0, &[0; 4])
 }
 
-/// Adds the rules of a NAT without a firewall: connections that it translates have the label and need a
-/// binding, all others pass.
+/// Adds the rules of a NAT without a firewall: connections that it translates have a label and need a binding; all
+/// other connections pass.
 fn translate(rules: &mut Rules<'_, '_>) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     rules.add(|rule| {
@@ -380,8 +382,8 @@ fn translate(rules: &mut Rules<'_, '_>) {
     });
 }
 
-/// Drops UDP datagrams to the NAT's addresses and ports that arrive before their binding. Otherwise conntrack
-/// would assign them and all that follow to the middlebox itself.
+/// Drops UDP datagrams to the NAT's addresses and ports that arrive before their binding. Otherwise conntrack would
+/// assign these and all later datagrams of the flow to the middlebox itself.
 fn protect(rules: &mut Rules<'_, '_>, pool: &Pool) {
     let [first, last] = [pool.ports.start(), pool.ports.end()].map(|port| port.to_be_bytes());
     for address in &pool.addresses {
@@ -419,18 +421,18 @@ fn match_protocol(rule: Expressions, protocol: u8) -> Expressions {
     rule.meta(MetaKey::Protocol, 0).equals(0, &[protocol])
 }
 
-/// Matches packets in one of these states, which are bits.
+/// Lets the rule continue only for packets of connections in one of these states, each of which is a bit.
 fn match_state(rule: Expressions, states: u32) -> Expressions {
     rule.ct(CtKey::State, 0).mask(0, &states.to_ne_bytes()).compare(0, Comparison::Unequal, &[0; 4])
 }
 
-/// Directions of `enum ip_conntrack_dir`.
+/// Directions of a packet in its connection: `enum ip_conntrack_dir`.
 const ORIGINAL_DIRECTION: u8 = 0;
 const REPLY_DIRECTION: u8 = 1;
-/// The state `NF_CT_STATE_BIT(IP_CT_NEW)`.
+/// The state of a new connection: `NF_CT_STATE_BIT(IP_CT_NEW)`.
 const NEW_STATE: u32 = 8;
 
-/// Matches packets in this direction of their connection.
+/// Lets the rule continue only for packets with this direction in their connection.
 fn match_direction(rule: Expressions, direction: u8) -> Expressions {
     rule.ct(CtKey::Direction, 0).equals(0, &[direction])
 }

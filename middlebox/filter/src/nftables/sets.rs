@@ -9,19 +9,19 @@ use crate::required_elements::RequiredElements;
 use crate::shape::Shape;
 use crate::{Config, FilterError, MAX_SHAPES};
 
-/// The existing sets and their names.
+/// The sets that exist in the table, and their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sets(BTreeMap<Shape, String>);
 
 impl Sets {
-    /// Returns a set for each shape of these elements.
+    /// Returns one set for each shape of these elements.
     pub fn for_all(required: &RequiredElements) -> Result<Self, FilterError> {
         let sets: BTreeMap<Shape, String> = required.shapes().map(|shape| (shape, shape.name())).collect();
         if sets.len() > MAX_SHAPES { Err(FilterError::TooManyShapes(sets.len())) } else { Ok(Self(sets)) }
     }
 
-    /// Returns these sets and the sets that the steps need. Empty sets stay until there would be more than
-    /// [`MAX_SHAPES`] sets, because creating a set is costly.
+    /// Returns these sets and those that the steps need. Empty sets stay, because creating a set is costly, until there
+    /// would be more than [`MAX_SHAPES`] sets.
     pub fn with_sets_for(&self, steps: &Steps, required: &RequiredElements) -> Result<Self, FilterError> {
         let mut sets = self.clone();
         for shape in steps.added() {
@@ -30,7 +30,7 @@ impl Sets {
         if sets.0.len() <= MAX_SHAPES { Ok(sets) } else { Self::for_all(required) }
     }
 
-    /// Returns the name of an existing set.
+    /// Returns the name of the set of a shape; `None` if it does not exist.
     pub fn name(&self, shape: &Shape) -> Option<&str> {
         self.0.get(shape).map(String::as_str)
     }
@@ -40,7 +40,7 @@ impl Sets {
         self.0.iter().map(|(shape, name)| (shape, name.as_str()))
     }
 
-    /// Creates the sets, and all chains.
+    /// Creates all sets and all chains.
     pub fn create(&self, transaction: &mut Transaction<'_>, config: &Config) {
         self.0.keys().for_each(|shape| transaction.create_set(shape));
         let chains = ruleset::chains(config);
@@ -49,7 +49,7 @@ impl Sets {
         needed().for_each(|chain| chain.fill(transaction, &self.shapes_used_by(chain)));
     }
 
-    /// Creates and removes sets so that the sets become `others`, and rebuilds the chains that use them.
+    /// Creates and removes sets so that the sets become `others`, and rebuilds the chains that look up packets in them.
     pub fn change(&self, others: &Self, transaction: &mut Transaction<'_>, config: &Config) {
         if self == others {
             return;
@@ -70,7 +70,7 @@ impl Sets {
         changed().for_each(|chain| chain.fill(transaction, &others.shapes_used_by(chain)));
     }
 
-    /// Returns the shapes of the sets that a chain uses.
+    /// Returns the shapes of the sets in which a chain looks up packets.
     fn shapes_used_by(&self, chain: &Chain<'_>) -> Vec<&Shape> {
         self.0.keys().filter(|shape| chain.uses(shape.role)).collect()
     }

@@ -16,10 +16,10 @@ use crate::FilterError;
 /// The name of an element in the kernel: its set and its key.
 pub(super) type ElementName = (String, Vec<u8>);
 
-/// The reason why locking cannot fail.
+/// The panic message if a lock is poisoned, which cannot happen.
 const NOT_POISONED: &str = "no thread panics while it holds the lock";
 
-/// A search that runs in the background.
+/// A search for surplus elements, which runs in the background.
 #[derive(Debug)]
 pub(super) struct SurplusSearch {
     listing: JoinHandle<Result<BTreeSet<ElementName>, FilterError>>,
@@ -27,7 +27,7 @@ pub(super) struct SurplusSearch {
 }
 
 impl SurplusSearch {
-    /// Starts to search for elements that are not required now.
+    /// Starts to search for elements that are not in `required`.
     pub fn begin(table: &str, required: RequiredDigests) -> Result<Self, FilterError> {
         let (table, required) = (table.to_owned(), required.0);
         let added = Arc::new(Mutex::new(BTreeSet::new()));
@@ -56,7 +56,7 @@ impl SurplusSearch {
         Ok(Self { listing, added })
     }
 
-    /// Records that an element is about to be added.
+    /// Records that an element is about to be added, so that it does not count as surplus.
     pub fn note_added(&self, set: &str, key: &[u8]) {
         self.added.lock().expect(NOT_POISONED).insert((set.to_owned(), key.to_owned()));
     }
@@ -74,8 +74,8 @@ impl SurplusSearch {
     }
 }
 
-/// The required elements as sorted digests: eight octets each. A collision would hide a surplus element,
-/// which still expires with its lifetime.
+/// The required elements as sorted digests of eight octets each. If digests collide, a surplus element may stay
+/// undetected, but it still expires.
 #[derive(Debug)]
 pub(super) struct RequiredDigests(Vec<u64>);
 

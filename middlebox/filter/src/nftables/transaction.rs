@@ -7,21 +7,21 @@ use super::expression::{Expressions, add_number, add_value};
 use crate::required_elements::ElementState;
 use crate::shape::{self, Shape};
 
-/// The subsystem of nftables in nfnetlink: `NFNL_SUBSYS_NFTABLES`.
+/// The number of nftables among the subsystems of nfnetlink: `NFNL_SUBSYS_NFTABLES`.
 pub(super) const NFTABLES: u16 = 10;
-/// `NFNL_MSG_BATCH_BEGIN`
+/// Types of the messages that begin and end a transaction, such as `NFNL_MSG_BATCH_BEGIN`.
 const BATCH_BEGIN: u16 = 16;
 const BATCH_END: u16 = 17;
-/// The family of tables for IPv4 and IPv6: `NFPROTO_INET`.
+/// The family of tables for both IPv4 and IPv6: `NFPROTO_INET`.
 pub(super) const INET: u8 = 1;
-/// Interval at which the kernel removes expired elements. They match no packet, but cost work.
+/// Interval at which the kernel removes expired elements, which match no packet but cost work.
 const GC_INTERVAL: Duration = Duration::from_secs(30);
-/// The time for which an element outlives its rule if no transaction deletes it.
+/// Time for which an element outlives its rule if no transaction deletes it.
 ///
-/// The end of a rule deletes its elements. An element that the kernel itself ends remains in the hash table until it is
-/// collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). When sixteen elements with one
-/// key have accumulated, the table accepts no more: EBUSY (lib/rhashtable.c `rhashtable_insert_rehash`). So the kernel
-/// should end elements only if this process has ended or is late.
+/// The end of a rule deletes its elements. An element that expires in the kernel instead stays in the hash table until
+/// it is collected, which transactions delay (net/netfilter/nft_set_hash.c `nft_rhash_gc`). Once there are sixteen
+/// elements with the same key, the table accepts no more: EBUSY (lib/rhashtable.c `rhashtable_insert_rehash`). So
+/// elements should expire in the kernel only if this process has ended or is late.
 pub(super) const GRACE_TIME: Duration = Duration::from_secs(5);
 
 /// The type of a message: `enum nf_tables_msg_types`.
@@ -41,16 +41,16 @@ pub(super) enum MessageType {
     NewElement = 12,
     GetElement = 13,
     DeleteElement = 14,
-    /// Deletes an element if it exists, from Linux 6.3 on.
+    /// Deletes an element if it exists; since Linux 6.3.
     DestroyElement = 30,
 }
 
-/// Returns a message about a table of the family `inet`, whose name is always its first attribute.
+/// Returns a message about a table of the family `inet`. The name of the table is always the first attribute.
 pub(super) fn table_message(table: &str, kind: MessageType, flags: u16) -> Message {
     Message::new(NFTABLES << 8 | kind as u16, flags, &[INET, 0, 0, 0]).with_name(1, table)
 }
 
-/// A transaction to which messages are being added.
+/// A transaction that is being built.
 #[derive(Debug)]
 pub(super) struct Transaction<'a> {
     table: &'a str,
@@ -71,7 +71,7 @@ impl<'a> Transaction<'a> {
         self.octets
     }
 
-    /// Returns the octets of the transaction without an end: the kernel reports which messages it would reject,
+    /// Returns the octets of the transaction without its end. The kernel then reports which messages it would reject,
     /// and aborts the transaction.
     pub fn finish_without_commit(self) -> Vec<u8> {
         self.octets
@@ -87,7 +87,7 @@ impl<'a> Transaction<'a> {
         self.push(table_message(self.table, MessageType::NewTable, CREATE));
     }
 
-    /// Creates a table with these flags, or sets the flags of an existing one.
+    /// Creates a table with these flags; if the table exists, sets its flags.
     pub fn create_table(&mut self, flags: u32) {
         self.push(add_number(table_message(self.table, MessageType::NewTable, CREATE), 2, flags));
     }
@@ -100,12 +100,12 @@ impl<'a> Transaction<'a> {
         self.push(table_message(self.table, MessageType::DeleteChain, 0).with_name(3, name));
     }
 
-    /// Creates a chain that rules jump to.
+    /// Creates a chain to which rules can jump.
     pub fn create_chain(&mut self, name: &str) {
         self.push(table_message(self.table, MessageType::NewChain, CREATE).with_name(3, name));
     }
 
-    /// Creates a base chain; packets that reach its end pass.
+    /// Creates a base chain, which accepts packets that reach its end.
     pub fn create_base_chain(&mut self, name: &str, kind: &str, hook: u32, priority: i32) {
         const ACCEPT: u32 = 1;
         let message = table_message(self.table, MessageType::NewChain, CREATE).with_name(3, name);
@@ -114,7 +114,7 @@ impl<'a> Transaction<'a> {
         self.push(add_number(message, 5, ACCEPT).with_name(7, kind));
     }
 
-    /// Removes the rules of a chain; `None` means all chains.
+    /// Removes the rules of a chain, or of all chains if `None`.
     pub fn flush(&mut self, chain: Option<&str>) {
         let message = table_message(self.table, MessageType::DeleteRule, 0);
         self.push(if let Some(chain) = chain { message.with_name(2, chain) } else { message });
@@ -189,7 +189,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// Returns the start or the end of a transaction.
+/// Returns the message that begins or ends a transaction.
 fn frame(kind: u16) -> Message {
     let [high, low] = NFTABLES.to_be_bytes();
     Message::new(kind, 0, &[0, 0, high, low])

@@ -7,7 +7,7 @@ use crate::overlap_index::Sweep;
 use crate::{Action, AddressTuple, AgentId, Batch, Capabilities, Lifetime, Refusal, Reply, Right, Rule};
 
 impl Middlebox {
-    /// Handles PDR. The returned sweep ends the conflicting enable rules.
+    /// Handles PDR, which blocks data. The returned sweep will end the enable rules that conflict with the new rule.
     pub(super) fn disable(
         &mut self,
         now: Time,

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Handles PER: lets data pass.
+    /// Handles PER, which lets data pass.
     pub(super) fn enable(
         &mut self,
         now: Time,
@@ -36,7 +36,8 @@ impl Middlebox {
         self.add_rule(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
-    /// Handles PEA. The rule keeps its PID and its group, and so its owner.
+    /// Handles PEA, which turns a reservation into an enable rule. The rule keeps its PID and its group, and thus its
+    /// owner.
     pub(super) fn enable_reserved(
         &mut self,
         now: Time,
@@ -64,8 +65,8 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// Checks that the group exists and that this agent may add rules to it. RFC 4540 section 8.3.1; RFC 3989
-    /// section 2.1.5: all members of a group have one owner.
+    /// Checks that the group exists and that this agent may add rules to it (RFC 4540 section 8.3.1). All members of a
+    /// group have the same owner (RFC 3989 section 2.1.5).
     pub(super) fn check_group(&self, agent: AgentId, gid: Option<Gid>) -> Result<(), Refusal> {
         let Some(gid) = gid else { return Ok(()) };
         let owner = self.rules.owner_of_group(gid).ok_or(Refusal::NoSuchGroup)?;
@@ -88,15 +89,15 @@ impl Middlebox {
         if is_disabled || is_swept { Err(Refusal::Conflict) } else { Ok(()) }
     }
 
-    /// Returns true if rules whose external hosts have this IP version need NAT addresses. A packet filter
-    /// without NAT addresses of this version is a pure firewall for it, such as for IPv6 next to translated IPv4.
+    /// Returns true if rules whose external hosts have this IP version need NAT addresses. If the NAT has no addresses
+    /// of this version, the middlebox is a pure firewall for it: for example it may translate IPv4, but not IPv6.
     pub(super) fn translates(&self, version: IpVersion) -> bool {
         let capabilities = self.config.capabilities;
         let is_filter = capabilities.includes(Capabilities::PACKET_FILTER);
         capabilities.includes(Capabilities::NAT) && (!is_filter || self.nat.outside.has_version(version))
     }
 
-    /// Returns NAT addresses for this rule; none on a pure firewall. RFC 4540 section 8.3.3.
+    /// Assigns NAT addresses for a rule; none if the middlebox is a pure firewall for it. RFC 4540 section 8.3.3.
     fn bind(
         &self,
         enable: &Enable,
@@ -124,7 +125,7 @@ impl Middlebox {
     }
 }
 
-/// Checks the direction. RFC 4540 section 8.3.1: bidirectional rules need single hosts and ports.
+/// Checks the direction: bidirectional rules need single hosts and ports. RFC 4540 section 8.3.1.
 fn check_direction(Enable { parameters, internal, external, .. }: &Enable) -> Result<(), Refusal> {
     let is_wide =
         parameters.direction == Direction::BiDirectional && has_wildcard_but_protocol(internal, external);
@@ -151,21 +152,20 @@ fn pool_request(version: IpVersion, tuple: &AddressTuple, parity: PortParity) ->
     PoolRequest { version, protocol: tuple.protocol, ports }
 }
 
-/// Checks that the NAT has to translate single hosts only. The capabilities of a NAT may allow wildcards, but
-/// only for PDR.
+/// Checks that the NAT has to translate only single hosts. A NAT may support wildcards, but only for PDR.
 fn check_hosts(enable: &Enable, is_twice: bool) -> Result<(), Refusal> {
     let has_wildcard =
         enable.internal.has_address_wildcard() || is_twice && enable.external.has_address_wildcard();
     if has_wildcard { Err(Refusal::WildcardNotSupported) } else { Ok(()) }
 }
 
-/// Checks that a NAT can translate the protocol: TCP, UDP, DCCP, SCTP or UDP-Lite, which have ports, or 0, which
-/// takes whole addresses.
+/// Checks that a NAT can translate the protocol: TCP, UDP, DCCP, SCTP or UDP-Lite, which have ports, or 0, for which
+/// whole addresses are assigned.
 pub(super) fn check_translatable(protocol: u8) -> Result<(), Refusal> {
     if matches!(protocol, 0 | 6 | 17 | 33 | 132 | 136) { Ok(()) } else { Err(Refusal::ProtocolNotSupported) }
 }
 
-/// Checks that the reservation fits the request. RFC 4540 lists these refusals without their conditions.
+/// Checks that the reservation is suitable for the request. RFC 4540 names these refusals, but not when they apply.
 fn check_reservation(enable: &Enable, outside: &AddressTuple, protocol: u8) -> Result<(), Refusal> {
     let Enable { parameters, internal, external, lifetime: _ } = enable;
     if external.ip_version() != outside.ip_version() {

@@ -6,7 +6,7 @@ use super::Middlebox;
 use crate::{AgentId, Batch, Change, Lifetime, Pid, Refusal, Reply, Right, Rule, work};
 
 impl Middlebox {
-    /// Handles PLC; lifetime 0 deletes the rule.
+    /// Handles PLC, which changes the lifetime of a rule; lifetime 0 deletes the rule.
     pub(super) fn change_lifetime(
         &mut self,
         now: Time,
@@ -26,17 +26,17 @@ impl Middlebox {
         Ok(Reply::Plc { lifetime })
     }
 
-    /// Handles PRS: returns the status of a rule.
+    /// Handles PRS, which returns the status of a rule.
     pub(super) fn status(&self, now: Time, agent: AgentId, pid: Pid) -> Result<Reply, Refusal> {
         self.authorize_for(agent, Right::Status)?;
         let rule = self.accessible(now, agent, pid)?;
         Ok(rule.status(now, self.policy.name(rule.owner)))
     }
 
-    /// Handles PRL: lists the rules that the agent may access.
+    /// Handles PRL, which lists the rules that the agent may access.
     pub(super) fn list(&self, now: Time, agent: AgentId, batch: &mut Batch) -> Result<Reply, Refusal> {
-        /// Maximum number of PIDs in a PRL reply: the 16-bit length field counts eight octets for each; the
-        /// message then has 65,536 octets.
+        /// Maximum number of PIDs in a PRL reply: each takes eight octets of the body, whose length field has 16 bits.
+        /// The whole message then has 65,536 octets.
         const MAX_PIDS: usize = u16::MAX as usize / 8;
         self.authorize_for(agent, Right::List)?;
         let held: usize = self.policy.accessible(agent).map(|owner| self.rules.count_owned_by(owner)).sum();

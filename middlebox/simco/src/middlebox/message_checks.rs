@@ -31,7 +31,7 @@ impl Middlebox {
         }
     }
 
-    /// Handles session control; requests about rules come here only if the session is not open. RFC 4540
+    /// Handles requests of session control. Requests about rules arrive here only if the session is not open. RFC 4540
     /// section 7.1.
     fn handle_session_control(&mut self, id: SessionId, header: Header, request: Request, batch: &mut Batch) {
         match request {
@@ -43,8 +43,8 @@ impl Middlebox {
     }
 }
 
-/// Performs steps 3 to 5 of RFC 4540 section 6. Without a session only SE passes step 4; with a session every
-/// request does.
+/// Checks a message with steps 3 to 5 of RFC 4540 section 6. In step 4, only SE passes without a session, and every
+/// request with a session.
 fn check(header: Header, body: &[u8], is_established: bool) -> Result<Request, Refusal> {
     if header.basic_type != basic_type::REQUEST {
         return Err(Refusal::WrongBasicType);

@@ -11,12 +11,12 @@ use crate::overlap_index::Sweep;
 use crate::{Action, Batch, Change, Rule, SessionId, work};
 
 impl Middlebox {
-    /// Maximum number of concurrent sweeps: further disable rules are refused.
+    /// Maximum number of sweeps in progress; further disable rules are refused.
     pub(super) const MAX_SWEEPS: usize = 16;
-    /// Maximum number of rules examined before other sessions get their turn, if nothing else limits the sweep.
+    /// Maximum number of rules that a sweep examines before other sessions get their turn.
     const MAX_EXAMINED: usize = 1024;
 
-    /// Ends the first overruled rules. The remaining rules end after the changes have been applied.
+    /// Begins a sweep and ends the first overruled rules. The others end after these changes have been applied.
     pub(super) fn begin_sweep(
         &mut self,
         now: Time,
@@ -32,14 +32,14 @@ impl Middlebox {
         }
     }
 
-    /// Returns true until the sweep of this session's request has ended. Until then the middlebox holds back the
-    /// messages of a stream. With [`Framing::Messages`](crate::Framing::Messages) the caller must hold them back
-    /// instead, and call [`receive`](Self::receive) later.
+    /// Returns true until the sweep for this session's last request has ended. Until then the middlebox holds back the
+    /// messages of a stream. With [`Framing::Messages`](crate::Framing::Messages) the caller must hold them back, and
+    /// call [`receive`](Self::receive) later.
     pub fn is_sweeping_for(&self, id: SessionId) -> bool {
         self.sweeps.iter().any(|(requester, _)| *requester == id)
     }
 
-    /// Continues sweeps until they end or the batch is full.
+    /// Continues all sweeps until they are complete or the batch is full.
     pub(super) fn sweep(&mut self, now: Time, batch: &mut Batch) {
         let mut examined = 0;
         while examined < Self::MAX_EXAMINED
@@ -62,7 +62,7 @@ impl Middlebox {
         self.rules.sweep(now, sweep, max)
     }
 
-    /// Cancels the sweep of a disable rule that was undone.
+    /// Cancels the sweep of a disable rule whose change was undone.
     pub(super) fn cancel_sweep(&mut self, change: &Change) {
         if let Some(Rule { pid, action: Action::Disable { .. }, .. }) = change.after
             && change.before.is_none()
@@ -71,8 +71,8 @@ impl Middlebox {
         }
     }
 
-    /// Ends the overruled rules whose end was pending when the middlebox stopped, and returns them. Call it after
-    /// all rules have been [restored](Self::restore), and before agents connect.
+    /// Ends the overruled rules that a sweep had not ended when the middlebox stopped, and returns them. Must be called
+    /// after all rules have been [restored](Self::restore), and before agents connect.
     pub fn end_overruled(&mut self, now: Time) -> Vec<Rule> {
         let is_overruled = |rule: &&Rule| {
             matches!(rule.action, Action::Enable { .. })

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Handles PRR: reserves addresses.
+    /// Handles PRR, which reserves addresses of the NAT.
     pub(super) fn reserve(
         &mut self,
         now: Time,
@@ -43,8 +43,8 @@ impl Middlebox {
         self.add_rule(now, Rule { pid, owner: agent, expires: lifetime.end(now), action }, batch)
     }
 
-    /// Returns the requested and supported IP versions inside and outside, preferring IPv4. They are equal
-    /// unless protocols are translated. RFC 3989 section 2.3.6.
+    /// Returns the inside and outside IP versions that are both requested and supported; IPv4 is preferred. They are
+    /// the same unless the NAT translates protocols. RFC 3989 section 2.3.6.
     fn choose_versions(&self, parameters: &PrrParameters) -> Result<(IpVersion, IpVersion), Refusal> {
         let capabilities = self.config.capabilities;
         let are_served = |&(inside, outside): &(IpVersion, IpVersion)| {
@@ -58,13 +58,14 @@ impl Middlebox {
         pairs.find(are_served).ok_or(Refusal::IpVersionMismatch)
     }
 
-    /// Checks the NAT mode: a twice NAT supports both modes. RFC 3989 section 2.3.8.
+    /// Checks the requested NAT mode; a twice NAT supports both modes. RFC 3989 section 2.3.8.
     fn check_nat_mode(&self, mode: NatMode) -> Result<(), Refusal> {
         let is_twice = self.config.capabilities.includes(Capabilities::TWICE_NAT);
         if mode == NatMode::Traditional || is_twice { Ok(()) } else { Err(Refusal::NatModeNotSupported) }
     }
 
-    /// Returns free addresses for a reservation: A2 outside, and A1 inside for twice NAT. RFC 4540 section 8.2.3.
+    /// Returns free addresses for a reservation: an outside address (A2), and for twice NAT an inside address (A1). RFC
+    /// 4540 section 8.2.3.
     fn reserve_addresses(
         &self,
         parameters: &PrrParameters,

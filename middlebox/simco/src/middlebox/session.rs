@@ -11,25 +11,25 @@ use crate::{
     OperatorEvent, Refusal, Reply, SessionId, Tid, Token, Version,
 };
 
-/// The properties of the connection below a session.
+/// The properties of a connection that matter for its session.
 #[derive(Debug, Clone)]
 pub struct ConnectionInfo {
-    /// How the connection carries messages.
+    /// How messages are framed on the connection.
     pub framing: Framing,
-    /// False if SIMCO must not run over the connection: SE is refused as a "transport protocol problem".
+    /// Whether SIMCO may run over the connection; otherwise SE is refused because of a "transport protocol problem".
     pub is_acceptable: bool,
-    /// True if TLS or IPsec protects the connection.
+    /// Whether TLS or IPsec protects the connection.
     pub is_secure: bool,
-    /// The agent's name, if the layers below have authenticated it.
+    /// The agent's name if lower layers have authenticated it; otherwise `None`.
     pub agent: Option<String>,
 }
 
-/// How a connection carries messages.
+/// How messages are framed on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// TCP: a byte stream, split into messages by their lengths.
     Stream,
-    /// SCTP: each user message is one SIMCO message.
+    /// SCTP: each user message of the transport is one SIMCO message.
     Messages,
 }
 
@@ -45,20 +45,20 @@ impl ConnectionInfo {
 pub(super) struct Session {
     state: State,
     connection_info: ConnectionInfo,
-    /// Splits the stream into messages; `None` if the transport preserves messages.
+    /// Splits a byte stream into messages; `None` if the transport preserves message boundaries.
     pub framer: Option<Framer>,
-    /// The TID of the last notification.
+    /// The number of notifications so far, modulo 2^32: the TID of the last one.
     notifications: u32,
-    /// When the connection is closed: `Middlebox::TIMEOUT` after its start if no session is open by then, or
-    /// after the last octet of an incomplete message; `None` without such a limit.
+    /// When the connection is closed: `Middlebox::TIMEOUT` after its start if no session is open by then, or after the
+    /// last octet of an incomplete message. `None` if neither applies.
     pub deadline: Option<Time>,
 }
 
-/// The states of RFC 4540 section 7.1, figure 41.
+/// The states of a session. RFC 4540 section 7.1, figure 41.
 #[derive(Debug)]
 enum State {
     Closed,
-    /// The layers below have authenticated the agent, or it has been challenged.
+    /// The agent has been challenged, or lower layers have authenticated it.
     NoAuth {
         agent: Option<AgentId>,
         exchange: ChallengePair,
@@ -75,12 +75,12 @@ impl Session {
         Self { state: State::Closed, connection_info, framer, notifications: 0, deadline: None }
     }
 
-    /// Sets the agent that the layers below have authenticated.
+    /// Sets the agent that lower layers have authenticated.
     pub fn set_agent(&mut self, agent: String) {
         self.connection_info.agent = Some(agent);
     }
 
-    /// Returns the agent, if the session is open.
+    /// Returns the agent of the session; `None` if the session is not open.
     pub fn agent(&self) -> Option<AgentId> {
         match self.state {
             State::Open(agent) => Some(agent),
@@ -88,12 +88,12 @@ impl Session {
         }
     }
 
-    /// Returns true in the states NOAUTH and OPEN.
+    /// Returns true if the session is in the state NOAUTH or OPEN.
     pub fn is_established(&self) -> bool {
         !matches!(self.state, State::Closed)
     }
 
-    /// Returns a new TID for a notification. RFC 4540 section 4.2.5.
+    /// Returns a TID for the next notification. RFC 4540 section 4.2.5.
     pub fn next_notification(&mut self) -> Tid {
         self.notifications = self.notifications.wrapping_add(1);
         Tid(self.notifications)
@@ -104,17 +104,19 @@ impl Session {
     }
 }
 
-/// Returns the length of a request in octets, or `None` if its header is incomplete. Fails if the header
-/// announces more than the longest request. RFC 4540 section 6, step 1.
+/// Returns the length of a request in octets; `None` if its header is incomplete. Returns an error if the header
+/// announces more octets than any request has. RFC 4540 section 6, step 1.
 fn length_of_request(octets: &[u8]) -> Result<Option<usize>, FramingError> {
     match Header::parse(octets) {
-        Some(header) if !header.may_be_request() => Err(FramingError("longer than any SIMCO request")),
+        Some(header) if !header.may_be_request() => {
+            Err(FramingError("the message is longer than any SIMCO request"))
+        }
         header => Ok(header.map(|header| header.message_length())),
     }
 }
 
 impl Middlebox {
-    /// Processes SE, in the order of RFC 4540 section 7.2.
+    /// Handles SE, with the checks in the order of RFC 4540 section 7.2.
     pub(super) fn establish(
         &mut self,
         id: SessionId,
@@ -151,7 +153,8 @@ impl Middlebox {
         }
     }
 
-    /// Returns the agent if it need not authenticate in this session; `None` if it must authenticate.
+    /// Returns the agent if it need not authenticate with SIMCO; `None` if it must. Returns a refusal if the policy
+    /// gives the authenticated agent no rights.
     fn authenticated_agent(&self, id: SessionId) -> Result<Option<AgentId>, Refusal> {
         let Some(name) = &self.sessions[&id].connection_info.agent else {
             return Ok(self.policy.anonymous());
@@ -164,7 +167,8 @@ impl Middlebox {
         agent.ok_or(Refusal::NoAuthorization)
     }
 
-    /// Answers SE with SA: challenges an unknown agent, and authenticates the middlebox if requested.
+    /// Answers SE with SA: challenges the agent if it is not known yet, and authenticates the middlebox if the agent
+    /// requested that.
     fn authenticate(
         &mut self,
         id: SessionId,
@@ -181,7 +185,7 @@ impl Middlebox {
         self.set_state(id, State::NoAuth { agent, exchange });
     }
 
-    /// Processes SA. RFC 4540 section 7.3.
+    /// Handles SA. RFC 4540 section 7.3.
     pub(super) fn finish_authentication(
         &mut self,
         id: SessionId,
@@ -224,7 +228,7 @@ impl Middlebox {
         self.established += usize::from(is_first);
     }
 
-    /// Subscribes the session to the rules that its agent may access.
+    /// Subscribes the session to notifications about the rules that its agent may access.
     pub(super) fn subscribe(&mut self, id: SessionId, agent: AgentId) {
         if !self.config.announces {
             return;
@@ -234,7 +238,7 @@ impl Middlebox {
         }
     }
 
-    /// Processes ST (RFC 4540 section 7.4) and closes the connection, so later messages are ignored.
+    /// Handles ST (RFC 4540 section 7.4) and closes the connection, so that later messages are ignored.
     pub(super) fn terminate(&mut self, id: SessionId, tid: Tid, batch: &mut Batch) {
         batch.send(id, Message::reply(tid, Reply::St));
         self.close(id, batch);
@@ -247,7 +251,8 @@ impl Middlebox {
         self.close(id, batch);
     }
 
-    /// Sends BFM, and AST if an open session ends. RFC 4540 section 6, steps 1 and 2.
+    /// Sends BFM (badly formed message), and AST (session termination) if the session was open. RFC 4540 section 6,
+    /// steps 1 and 2.
     pub(super) fn report_malformed(&mut self, id: SessionId, batch: &mut Batch) {
         batch.begin_step(StepCause::Session);
         self.notify(id, Notification::Bfm, batch);
@@ -257,7 +262,7 @@ impl Middlebox {
         self.close(id, batch);
     }
 
-    /// Handles a timeout of the connection.
+    /// Handles a connection whose deadline has passed.
     pub(super) fn time_out(&mut self, id: SessionId, batch: &mut Batch) {
         if self.sessions[&id].has_partial_message() {
             return self.report_malformed(id, batch);
@@ -279,8 +284,8 @@ impl Middlebox {
         batch.close(id);
     }
 
-    /// Updates the deadline. In an open session each octet extends the deadline for the rest of a message (RFC
-    /// 4540 section 6, step 2). Without an open session the deadline is `TIMEOUT` after the start of the
+    /// Updates the deadline of a connection. In an open session each octet extends the deadline for the rest of a
+    /// message (RFC 4540 section 6, step 2). Without an open session the deadline is `TIMEOUT` after the start of the
     /// connection, however slowly octets arrive.
     pub(super) fn update_deadline(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };

@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Middlebox {
-    /// Processes a request of an open session as if it had been received. This is for agents that are part of
-    /// this process; their PER requests may have a [`PortMapping`].
+    /// Processes a request in an open session as if it had been received. This is for agents in this process, whose PER
+    /// requests may have a [`PortMapping`].
     pub fn handle_request(
         &mut self,
         now: Time,
@@ -29,7 +29,7 @@ impl Middlebox {
         }
     }
 
-    /// Processes a request of an open session.
+    /// Processes a request in an open session.
     pub(super) fn transact(&mut self, now: Time, request: SessionRequest, batch: &mut Batch) {
         let positions = batch.positions();
         batch.add_work(if self.config.audits { work::MESSAGE + work::AUDIT_LINE } else { work::MESSAGE });
@@ -68,15 +68,15 @@ impl Middlebox {
         if self.policy.permits(agent, right) { Ok(()) } else { Err(Refusal::NotAuthorized) }
     }
 
-    /// Returns the granted lifetime: the requested one, but at most the maximum; zero is refused. RFC 4540
+    /// Returns the lifetime to be granted: the requested one, but at most the maximum; zero is refused. RFC 4540
     /// section 8.3.1.
     pub(super) fn grant_lifetime(&self, requested: Lifetime) -> Result<Lifetime, Refusal> {
         let granted = requested.min(self.config.capabilities.max_lifetime);
         if granted == Lifetime(0) { Err(Refusal::ConfigurationFailed) } else { Ok(granted) }
     }
 
-    /// Checks that the middlebox has room for another rule of this agent. RFC 4540 lists "no resources available
-    /// for this transaction" without its condition.
+    /// Checks that the middlebox has room for another rule of this agent. RFC 4540 names the refusal "no resources
+    /// available for this transaction", but not when it applies.
     pub(super) fn check_room(&self, agent: AgentId, batch: &mut Batch) -> Result<(), Refusal> {
         let has_room = self.rules.len() < self.config.max_rules.min(Rules::MAX_RULES);
         if has_room && self.resource_accounts.has_room_for_rule(agent, self.policy.quota(agent)) {
@@ -86,7 +86,7 @@ impl Middlebox {
         }
     }
 
-    /// Adds a rule, unless it exceeds its owner's quota; returns the reply.
+    /// Adds a rule and returns the reply; refuses if the rule would exceed its owner's quota.
     pub(super) fn add_rule(&mut self, now: Time, rule: Rule, batch: &mut Batch) -> Result<Reply, Refusal> {
         if let Err(refusal) = self.check_quota(None, &rule, batch) {
             self.rules.return_pid(rule.pid);
@@ -96,7 +96,7 @@ impl Middlebox {
         Ok(rule.reply(now))
     }
 
-    /// Checks that the owner's quota and the limits allow the rule, in place of `before` if that is given.
+    /// Checks that the owner's quota and the limits allow `rule`; if `before` is given, in place of this rule.
     pub(super) fn check_quota(
         &self,
         before: Option<&Rule>,
@@ -111,7 +111,7 @@ impl Middlebox {
         checked.map_err(|shortage| report_exhausted(rule.owner, shortage, batch))
     }
 
-    /// Notifies other sessions of changes, and the requesting session only of rules that ended because of its
+    /// Notifies other sessions of changes; notifies the requesting session only of rules that ended because of its
     /// request.
     fn announce_changes(&mut self, now: Time, first: usize, asking: SessionId, batch: &mut Batch) {
         for at in first..batch.changes.len() {
@@ -123,7 +123,8 @@ impl Middlebox {
         }
     }
 
-    /// Sends ARE to open sessions whose agent may access the rule. RFC 4540 sections 5.3.19 and 8.9.
+    /// Sends ARE (policy rule event) to open sessions whose agents may access the rule. RFC 4540 sections 5.3.19 and
+    /// 8.9.
     pub(super) fn announce(
         &mut self,
         pid: Pid,
@@ -144,16 +145,16 @@ impl Middlebox {
         }
     }
 
-    /// Undoes a batch whose changes could not be applied all together. The caller then repeats its steps [one by
-    /// one](Self::redo).
+    /// Undoes a batch whose changes could not be applied all together. The caller then repeats its steps [one after the
+    /// other](Self::redo).
     pub fn undo(&mut self, batch: &mut Batch) {
         while let Some(step) = self.undo_step(batch) {
             batch.undone.push_front(step);
         }
     }
 
-    /// Repeats the next [undone](Self::undo) step; returns false if there is none. The changes of the step
-    /// must be applied, or [refused](Self::refuse), before the next step is repeated.
+    /// Repeats the next step that was [undone](Self::undo); returns false if there is none. The changes of the step
+    /// must be applied, or the step [refused](Self::refuse), before the next step is repeated.
     pub fn redo(&mut self, now: Time, batch: &mut Batch) -> bool {
         let Some((cause, outputs)) = batch.undone.pop_front() else { return false };
         match cause {
@@ -171,10 +172,10 @@ impl Middlebox {
         true
     }
 
-    /// Undoes the last step, whose changes could not be applied, and refuses its request. If the middlebox
-    /// itself ended a rule in that step, the rule remains ended, and the function returns false.
+    /// Undoes the last step, whose changes could not be applied, and refuses its request. If the middlebox itself ended
+    /// a rule in that step, the rule stays ended, and the function returns false.
     ///
-    /// Other rules may have expired since then; [`advance`](Self::advance) ends them.
+    /// Other rules may have expired meanwhile; [`advance`](Self::advance) ends them.
     pub fn refuse(&mut self, refusal: Refusal, batch: &mut Batch) -> bool {
         if let Some(Step { cause: StepCause::Request(_), .. }) = batch.steps.last()
             && let Some((StepCause::Request(request), _)) = self.undo_step(batch)
@@ -197,8 +198,8 @@ impl Middlebox {
     }
 }
 
-/// Reports an exhausted resource; returns the refusal. RFC 4540 lists the codes without their conditions:
-/// here a quota or a resource is exhausted.
+/// Reports to the operator that a quota or a resource is exhausted; returns the refusal. RFC 4540 names refusals for a
+/// lack of resources, but not when they apply.
 pub(super) fn report_exhausted(agent: AgentId, shortage: ExhaustedResource, batch: &mut Batch) -> Refusal {
     batch.add_operator_event(OperatorEvent::Exhausted(agent, shortage));
     match shortage {

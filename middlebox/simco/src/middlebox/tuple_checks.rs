@@ -4,8 +4,8 @@ use super::Middlebox;
 use crate::{AddressTuple, Addresses, AgentId, Capabilities, Location, Refusal};
 
 impl Middlebox {
-    /// Performs the checks that need only the tuples. The checks that the RFC requires come first, in its
-    /// order, then those for which the RFC only lists a refusal, then those of the policy.
+    /// Performs the checks that need only the address tuples: first those that the RFC requires, in its order, then
+    /// those for which it only names a refusal, then those of the policy.
     pub(super) fn check_tuples(
         &self,
         agent: AgentId,
@@ -32,7 +32,7 @@ fn check_consistency(internal: &AddressTuple, external: &AddressTuple) -> Result
     if are_consistent { Ok(()) } else { Err(Refusal::Inconsistent) }
 }
 
-/// Returns the port range, a number of ports; `None` if it is irrelevant (section 8.3.1).
+/// Returns the number of ports in a range; `None` if it is irrelevant (RFC 4540 section 8.3.1).
 fn port_range(tuple: &AddressTuple) -> Option<u16> {
     match tuple.addresses {
         Addresses::Full { port, port_range, .. } if port != 0 && tuple.protocol != 0 => Some(port_range),
@@ -55,8 +55,8 @@ fn check_wildcards(
     if capabilities.allows(needed) { Ok(()) } else { Err(Refusal::WildcardNotSupported) }
 }
 
-/// Checks the IP versions. RFC 3989 section 2.3.6: one version on each side, the same on both unless a NAT
-/// translates it.
+/// Checks the IP versions: the addresses on each side have one version, which is the same on both sides unless a NAT
+/// translates it. RFC 3989 section 2.3.6.
 fn check_versions(
     internal: &AddressTuple,
     external: &AddressTuple,
@@ -69,8 +69,8 @@ fn check_versions(
     if are_served { Ok(()) } else { Err(Refusal::IpVersionMismatch) }
 }
 
-/// Rejects the unspecified, broadcast, multicast and loopback addresses, which are not single hosts, and
-/// ports beyond 65,535.
+/// Returns a refusal for unspecified, broadcast, multicast and loopback addresses, which are not those of single hosts,
+/// and for ports above 65,535.
 fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
     if let Addresses::Full { address, .. } = tuple.addresses
         && !tuple.has_address_wildcard()
@@ -85,7 +85,7 @@ fn check_values(tuple: &AddressTuple) -> Result<(), Refusal> {
     if last > u32::from(u16::MAX) { Err(Refusal::IllegalPortCount) } else { Ok(()) }
 }
 
-/// Returns true if a tuple has an address or port wildcard. A protocol wildcard alone does not count. RFC 4540
+/// Returns true if a tuple has a wildcard as address or port. A wildcard as protocol alone does not count. RFC 4540
 /// section 8.3.1.
 pub(super) fn has_wildcard_but_protocol(internal: &AddressTuple, external: &AddressTuple) -> bool {
     [internal, external].iter().any(|tuple| tuple.has_address_wildcard() || tuple.has_port_wildcard())

@@ -8,15 +8,15 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::ReservedParity;
 
-/// Free and taken ports, one bit each.
+/// The ports of an address and protocol: one bit for each port, which says whether it is used.
 #[derive(Debug)]
 pub(super) struct Ports {
     usable: Range<u32>,
-    /// A block without taken ports takes no memory.
+    /// The blocks of ports; a block without used ports needs no memory.
     blocks: [Option<Box<Block>>; BLOCK_COUNT],
-    /// Number of taken ports.
+    /// Number of used ports.
     taken: u32,
-    /// The port at which the next search starts, so that a port which was just released is not reused at once.
+    /// The port at which the next search starts. It moves on, so that a released port is not assigned again at once.
     next: u32,
 }
 
@@ -25,26 +25,27 @@ const WORDS_PER_BLOCK: usize = 64;
 const PORTS_PER_BLOCK: u32 = 64 * WORDS_PER_BLOCK as u32;
 const BLOCK_COUNT: usize = (1 << 16) / PORTS_PER_BLOCK as usize;
 
-/// Consecutive ports.
+/// A block of consecutive ports.
 #[derive(Debug)]
 struct Block {
-    /// The taken ports, one bit each.
+    /// One bit per port of the block, which says whether the port is used.
     taken: [u64; WORDS_PER_BLOCK],
     runs: Runs,
 }
 
-/// The lengths of the free runs of a block.
+/// The lengths of the runs of consecutive free ports in a block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Runs {
-    /// The length of the free run at the start of the block.
+    /// The length of the run of free ports at the start of the block.
     head: u32,
-    /// The length of the free run at the end of the block.
+    /// The length of the run of free ports at the end of the block.
     tail: u32,
-    /// The length of the longest free run that starts at an even port, and of the longest that starts at an odd port.
+    /// The length of the longest run of free ports that starts at an even port, and of the longest that starts at an
+    /// odd port.
     longest: [u32; 2],
 }
 
-/// A request for `count` consecutive ports, the first of this parity.
+/// A request for `count` consecutive ports; the first must have this parity.
 #[derive(Debug, Clone, Copy)]
 struct PortRequest {
     count: u32,
@@ -52,7 +53,7 @@ struct PortRequest {
 }
 
 impl PortRequest {
-    /// Returns the first port in a free run that has room for the request.
+    /// Returns the first port for the request in a run of free ports; `None` if the run is too short.
     fn fit(self, run: &Range<u32>) -> Option<u32> {
         let is_odd = run.start % 2 == 1;
         let first = run.start
@@ -81,13 +82,13 @@ impl Ports {
         Self { usable, blocks: array::from_fn(|_| None), taken: 0, next: 0 }
     }
 
-    /// Returns true if no port is taken.
+    /// Returns true if no port is used.
     pub fn are_free(&self) -> bool {
         self.taken == 0
     }
 
-    /// Returns the first of `count` consecutive free ports. The search starts after the ports taken last, then at
-    /// the first usable port.
+    /// Returns the first of `count` consecutive free ports; `None` if there are none. The search starts after the ports
+    /// assigned last, and then continues from the first usable port.
     pub fn find(&self, count: u16, parity: ReservedParity) -> Option<u16> {
         let request = PortRequest { count: count.into(), parity };
         let next = self.next.max(self.usable.start);
@@ -119,8 +120,8 @@ impl Ports {
         None
     }
 
-    /// Searches a block from the port `from` on. On entry, `run` is the last run of free ports before the block;
-    /// on return without a result, it is the last run up to the end of the block.
+    /// Searches a block from the port `from` on. Before the call, `run` is the last run of free ports before the block;
+    /// after a search without result, it is the last run up to the end of the block.
     fn find_in(&self, block: usize, from: u32, request: PortRequest, run: &mut Range<u32>) -> Option<u32> {
         for word in 0..WORDS_PER_BLOCK {
             let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;
@@ -144,14 +145,14 @@ impl Ports {
         None
     }
 
-    /// Returns true if none of these ports is taken.
+    /// Returns true if none of these ports is used.
     pub fn is_range_free(&self, (first, last): (u32, u32)) -> bool {
         words(first, last).all(|(block, word, mask)| {
             self.blocks[block].as_ref().is_none_or(|block| block.taken[word] & mask == 0)
         })
     }
 
-    /// Marks these ports as taken or free.
+    /// Marks these ports as used, or as free.
     pub fn mark(&mut self, (first, last): (u32, u32), taken: bool) {
         for (block, word, mask) in words(first, last) {
             let block = self.blocks[block].get_or_insert_with(|| {
@@ -174,7 +175,7 @@ impl Ports {
         }
     }
 
-    /// Updates the runs of a block after its ports have changed.
+    /// Updates the runs of free ports of a block after its ports have changed.
     fn update_runs(&mut self, block: usize) {
         let is_free = |block: &Block| block.taken.iter().all(|word| *word == 0);
         if self.blocks[block].as_deref().is_some_and(is_free) {
@@ -198,7 +199,7 @@ impl Ports {
         }
     }
 
-    /// Returns the free ports of a word, one bit each.
+    /// Returns a bit for each port of a word, which is set if the port is free.
     fn free(&self, block: usize, word: usize) -> u64 {
         let first = block as u32 * PORTS_PER_BLOCK + word as u32 * 64;
         let below = |end: u32| !u64::MAX.checked_shl(end.saturating_sub(first)).unwrap_or(0);
@@ -208,7 +209,7 @@ impl Ports {
 }
 
 impl Runs {
-    /// Returns the runs of a block in which only these ports are free, counted from the block's first port.
+    /// Returns the runs of a block in which only the ports `free` are free, counted from the block's first port.
     fn of_one(free: Range<u32>) -> Self {
         let length = free.end - free.start;
         let mut longest = [length.saturating_sub(1); 2];
@@ -218,8 +219,8 @@ impl Runs {
         Self { head, tail, longest }
     }
 
-    /// Returns the runs after 64 more ports: `size` is the number of ports so far, `free` has a bit for each new
-    /// port.
+    /// Returns the runs after 64 more ports have been added: `size` is the number of ports before, `free` has a bit for
+    /// each added port.
     fn extended_by(mut self, size: u32, mut free: u64) -> Self {
         if self.head == size {
             self.head += free.trailing_ones();
@@ -245,8 +246,8 @@ impl Runs {
     }
 }
 
-/// Returns the words that contain these ports, each as the index of its block, its index in the block, and the
-/// bits of the ports.
+/// Returns the words with the bits of these ports: for each word the index of its block, its index in the block, and
+/// the bits.
 fn words(first: u32, last: u32) -> impl Iterator<Item = (usize, usize, u64)> {
     (first / 64..=last / 64).map(move |word| {
         let from = first.saturating_sub(word * 64);
@@ -262,7 +263,7 @@ mod tests {
 
     use super::*;
 
-    /// Works like [`Ports::find`], port by port.
+    /// Returns what [`Ports::find`] should return, by a search port by port.
     fn search(usable: &Range<u32>, taken: &[bool], next: u32, request: PortRequest) -> Option<u16> {
         let from = |from: u32| {
             (from..usable.end).find(|&first| {
@@ -286,8 +287,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
 
-        /// The results agree for all sequences of taken and released ports, also at the edges of words and
-        /// blocks.
+        /// Both searches have the same result for all sequences of assigned and released ports, also at the edges of
+        /// words and blocks.
         #[test]
         fn a_search_by_blocks_equals_a_search_port_by_port(
             first in prop_oneof![Just(1), Just(1024), Just(4095), Just(4096), Just(60_000)],

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Accesses, AgentId, Permit, Policy, PolicyError, check_count};
 
 impl Policy {
-    /// Returns this policy as the successor of an earlier one. Agents known to both keep their identifiers.
-    /// Agents known only to the earlier one have no rights, but own their rules.
+    /// Returns this policy as the successor of an earlier one. Agents in both policies keep their identifiers. Agents
+    /// that are only in the earlier policy have no rights any more, but still own their rules.
     pub fn as_successor_of(self, earlier: &Self) -> Result<Self, PolicyError> {
         let mut indices: BTreeMap<&str, AgentId> = earlier.names().zip(earlier.ids()).collect();
         for name in self.names() {

@@ -5,7 +5,7 @@ use hol_base::Time;
 
 use super::bandwidth::Bandwidth;
 
-/// How many round trips each of the max filter's two windows lasts: bbr_extra_acked_win_rtts.
+/// Number of round trips that each of the max filter's two windows lasts: bbr_extra_acked_win_rtts.
 pub(crate) const ROUNDS_PER_WINDOW: u32 = 5;
 /// An epoch ends after this many acknowledged segments: bbr_ack_epoch_acked_reset_thresh.
 const MAX_EPOCH: u32 = 1 << 20;
@@ -15,13 +15,14 @@ const MAX_EPOCH: u32 = 1 << 20;
 pub(crate) struct Aggregation {
     epoch: Time,
     acked: u32,
-    /// The maxima of this window and of the previous window.
+    /// The maximum excess in the current and in the previous window of the max filter.
     maxima: [u32; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// Returns the largest number of units acknowledged beyond the expected number.
+    /// Returns the maximum excess of the last windows: the number of units acknowledged beyond those that the
+    /// bandwidth explains.
     pub(crate) fn excess(&self) -> u32 {
         self.maxima[0].max(self.maxima[1])
     }

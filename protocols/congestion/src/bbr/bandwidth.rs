@@ -6,7 +6,7 @@ use hol_base::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Bandwidth(u64);
 
-/// The number that stands for a gain of 1.
+/// The value of a gain of 1, in 256ths.
 pub(crate) const GAIN_ONE: u32 = 256;
 const BW_SCALE: u32 = 24;
 
@@ -17,7 +17,7 @@ impl Bandwidth {
         Self((scaled / u128::from(interval.as_nanos().max(1))) as u64)
     }
 
-    /// Returns the number of units delivered in `time` with a gain, rounded up or down.
+    /// Returns the number of units delivered in `time` at this bandwidth times `gain`, rounded up or down.
     fn in_time(self, time: Duration, gain: u32, round_up: bool) -> u32 {
         let scaled = (u128::from(self.0) * u128::from(time.as_nanos()) * u128::from(gain)) >> 8;
         let one = 1000u128 << BW_SCALE;
@@ -55,7 +55,7 @@ impl Bandwidth {
     }
 }
 
-/// A bandwidth sample and its round.
+/// A bandwidth sample, and the round in which it was taken.
 #[derive(Debug, Clone, Copy, Default)]
 struct BandwidthSample {
     /// The number of the round in which the sample was taken.
@@ -63,8 +63,8 @@ struct BandwidthSample {
     bandwidth: Bandwidth,
 }
 
-/// The maximum bandwidth of the last rounds: the best three samples, each newer than the one before. Kathleen
-/// Nichols' algorithm, as in win_minmax.c.
+/// The maximum bandwidth of the last rounds. It keeps three samples: the best, and the best and second-best of
+/// those that are newer. Kathleen Nichols' algorithm, as in win_minmax.c.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MaxFilter([BandwidthSample; 3]);
 
@@ -89,8 +89,8 @@ impl MaxFilter {
         self.remove_expired(window, seen);
     }
 
-    /// Removes expired samples. Makes `seen` the second-best sample if there was none in the first quarter of the
-    /// window, and the third-best if there was none in the first half.
+    /// Removes expired samples. The new sample `seen` becomes the second-best if the first quarter of the window
+    /// has passed without one, and the third-best if the first half has.
     fn remove_expired(&mut self, window: u32, seen: BandwidthSample) {
         let best = &mut self.0;
         let age = seen.round - best[0].round;
@@ -142,7 +142,8 @@ mod tests {
         assert_eq!(filter.greatest(), units(200));
     }
 
-    /// lib/win_minmax.c: the second and the third sample come from later parts of the window, so that one can replace the best.
+    /// lib/win_minmax.c: the second and the third sample come from later parts of the window, so that one can
+    /// replace the best.
     #[test]
     fn second_and_third_samples_come_from_later_parts_of_the_window() {
         let mut filter = MaxFilter::default();
@@ -168,7 +169,8 @@ mod tests {
         assert_eq!(greatest, expected);
     }
 
-    /// The filter starts anew if no sample arrived for longer than the window, or if a sample is at least as good as the best.
+    /// The filter starts anew if no sample arrived for longer than the window, or if a sample is at least as good
+    /// as the best.
     #[test]
     fn samples_older_than_the_window_are_discarded_at_once() {
         let after = |round| {

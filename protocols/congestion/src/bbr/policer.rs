@@ -5,74 +5,75 @@ use hol_base::{Duration, Time};
 
 use super::bandwidth::{Bandwidth, GAIN_ONE};
 
-/// Minimum number of rounds of an interval, bbr_lt_intvl_min_rtts; an interval is discarded after four times this
-/// number.
+/// Minimum number of rounds of an interval, bbr_lt_intvl_min_rtts. An interval of more than four times this number
+/// is discarded.
 const MIN_ROUNDS: u32 = 4;
-/// An interval is lossy from this ratio of lost to delivered units on, in 256ths: 20 %, bbr_lt_loss_thresh.
+/// An interval is lossy if the ratio of lost to delivered units is at least this many 256ths, about 20 %:
+/// bbr_lt_loss_thresh.
 const LOSSY_RATIO: u64 = 50;
-/// Two bandwidths count as equal if they differ by at most this part: 1/8, bbr_lt_bw_ratio.
+/// Two bandwidths count as equal if they differ by at most this fraction, 1/8: bbr_lt_bw_ratio.
 const EQUAL_WITHIN: u32 = GAIN_ONE / 8;
 /// Bandwidths also count as equal if they differ by at most this many octets per second: 4 kbit/s, bbr_lt_bw_diff.
 const EQUAL_WITHIN_RATE: u64 = 4000 / 8;
-/// Rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
+/// Number of rounds for which the detected bandwidth is used: bbr_lt_bw_max_rtts.
 const ROUNDS_OF_USE: u32 = 48;
 
-/// Units delivered and lost up to a time.
+/// Numbers of units delivered and lost since the start of the connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeliveryTotals {
-    /// The time at which the counts were taken.
+    /// The time up to which the units are counted.
     pub(crate) at: Time,
-    /// Units delivered.
+    /// Number of units delivered.
     pub(crate) delivered: u32,
-    /// Units lost.
+    /// Number of units lost.
     pub(crate) lost: u32,
 }
 
-/// The effect of one acknowledgment or timeout.
+/// What the policer detector needs to know of an acknowledgment or a timeout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PolicerUpdate {
     pub(crate) tally: DeliveryTotals,
-    /// Whether units were newly marked lost.
+    /// Whether units were newly marked as lost.
     pub(crate) losses: bool,
     /// Whether the application, not the network, limited sending.
     pub(crate) application_limited: bool,
-    /// Whether a round trip started.
+    /// Whether this acknowledgment started a round trip.
     pub(crate) round_began: bool,
-    /// Octets per unit.
+    /// Size of a unit in octets.
     pub(crate) octets_per_unit: u32,
 }
 
-/// Detects whether the path is policed.
+/// Detects a token-bucket policer on the path, and its rate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Policer {
     is_sampling: bool,
-    /// The bandwidth of the previous interval, or the bandwidth in use.
+    /// The bandwidth of the previous lossy interval or, while `in_use`, the detected rate of the policer.
     bandwidth: Option<Bandwidth>,
-    /// Whether the pacing rate is limited to `bandwidth`.
+    /// Whether a policer has been detected, so that the pacing rate is limited to `bandwidth`.
     in_use: bool,
-    /// Rounds since the start of the interval, or since `bandwidth` has been in use.
+    /// Number of rounds since the start of the interval or, while `in_use`, since the rate has been used.
     rounds: u32,
     start: DeliveryTotals,
 }
 
 impl Policer {
-    /// Returns the policed bandwidth, if known.
+    /// Returns the rate of the policer; `None` if none has been detected.
     pub(crate) fn bandwidth(&self) -> Option<Bandwidth> {
         self.bandwidth.filter(|_| self.in_use)
     }
 
-    /// Forgets the detected bandwidth and starts an interval.
+    /// Discards the detected rate and all samples.
     pub(crate) fn reset(&mut self, tally: DeliveryTotals) {
         *self = Self { start: tally, ..Self::default() };
     }
 
-    /// Starts an interval.
+    /// Starts an interval at these totals.
     fn restart(&mut self, tally: DeliveryTotals) {
         (self.start, self.rounds) = (tally, 0);
     }
 
-    /// Handles an acknowledgment; `cruising` says whether the gains are cycled. Returns `true` if the
-    /// detected bandwidth has expired.
+    /// Handles an acknowledgment or a timeout. `cruising` says whether BBR is in ProbeBW, where the gains are
+    /// cycled. Returns `true` if the detected rate has expired.
     pub(crate) fn observe(&mut self, turn: PolicerUpdate, cruising: bool) -> bool {
         if self.in_use {
             self.rounds += u32::from(cruising && turn.round_began);
@@ -104,7 +105,8 @@ impl Policer {
         false
     }
 
-    /// Ends the interval at a loss, if it is long and lossy enough.
+    /// Ends the interval at a loss if the interval is long and lossy enough. Two consecutive intervals with the
+    /// same bandwidth reveal a policer.
     fn end_interval(&mut self, turn: PolicerUpdate) {
         let delivered = turn.tally.delivered.wrapping_sub(self.start.delivered);
         let lost = turn.tally.lost.wrapping_sub(self.start.lost);

@@ -5,7 +5,8 @@ use super::*;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const NOW: Time = Time::from_millis(1000);
 
-/// Returns a connection that opens with ten segments of 1000 octets, counted in segments or in octets.
+/// Returns a new connection with an initial window of ten segments of 1000 octets. The unit of the window is a
+/// segment (`quantum` 1) or an octet.
 fn bbr(quantum: u32) -> Bbr {
     let mut bbr = Bbr::new(quantum);
     let rtt = Some(ROUND_TRIP);
@@ -15,7 +16,8 @@ fn bbr(quantum: u32) -> Bbr {
     bbr
 }
 
-/// Returns a connection that has found the bandwidth of a path of 1000 segments a second, which 40 segments fill.
+/// Returns a connection in ProbeBW that knows the bandwidth of a path of 1000 segments a second, which 40 segments
+/// in flight fill.
 fn cruising(quantum: u32) -> Bbr {
     let mut bbr = bbr(quantum);
     bbr.bandwidth.add(BANDWIDTH_ROUNDS, 0, Bandwidth::of(40 * quantum, ROUND_TRIP));
@@ -42,7 +44,8 @@ fn sample(prior_delivered: u32, delivered: u32, application_limited: bool) -> Op
     })
 }
 
-/// Section 4.2.3.2 and bbr_quantization_budget: 40 segments fill the path, and three bursts of two wait at its ends.
+/// The target is what fills the path (40 segments) and three bursts of two for the end hosts' queues.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.2; bbr_quantization_budget.
 #[test]
 fn target_adds_bursts_and_is_even() {
     let mut bbr = cruising(1);
@@ -75,7 +78,8 @@ fn octets_and_segments_give_the_same_target_and_rate() {
     assert_eq!(unknown.in_flight_target(Bandwidth::default(), GAIN_ONE), 16_000);
 }
 
-/// bbr_packets_in_net_at_edt: segments delivered until the pacer sends the next burst have then left the network.
+/// bbr_packets_in_net_at_edt: segments that will be delivered before the pacer sends the next burst do not count
+/// as in the network.
 #[test]
 fn in_network_excludes_units_delivered_before_the_next_burst() {
     let mut bbr = cruising(1);
@@ -83,10 +87,11 @@ fn in_network_excludes_units_delivered_before_the_next_burst() {
     assert_eq!((bbr.in_network(20, &ack(20)), bbr.in_network(20, &later)), (20, 10));
     assert_eq!(bbr.in_network(5, &later), 0);
     bbr.pacing_gain = GAIN_ONE * 5 / 4;
-    assert_eq!(bbr.in_network(20, &later), 12, "while probing, the departing burst counts as in the network");
+    assert_eq!(bbr.in_network(20, &later), 12, "in a probe, the next burst counts as in the network");
 }
 
-/// Section 4.2.3.4: packet conservation for a round, then the window less the losses, and finally the saved window.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.4: in recovery, packets are conserved for a
+/// round; then losses reduce the window; afterwards the saved window is restored.
 #[test]
 fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     let mut bbr = cruising(1);
@@ -100,13 +105,14 @@ fn recovery_conserves_packets_for_a_round_and_restores_the_window() {
     }
     bbr.memory.end_conservation();
     bbr.set_window(&fast(20, 6), &mut cwnd);
-    assert_eq!(cwnd, 25, "six lost, and one delivered");
+    assert_eq!(cwnd, 25, "six segments are lost, and one is delivered");
     bbr.on_congestion(cwnd);
     bbr.set_window(&ack(20), &mut cwnd);
-    assert_eq!(cwnd, 86, "the saved 100, limited by the target");
+    assert_eq!(cwnd, 86, "the saved window of 100 segments is limited by the target");
 }
 
-/// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: the window also returns after a timeout, without conservation.
+/// tcp_bbr.c, bbr_set_state and bbr_set_cwnd_to_recover_or_restore: the window is also restored after a timeout,
+/// but then without a round of packet conservation.
 #[test]
 fn window_is_restored_after_a_timeout() {
     let mut bbr = cruising(1);
@@ -119,7 +125,8 @@ fn window_is_restored_after_a_timeout() {
     assert_eq!(cwnd, 61);
 }
 
-/// tcp_bbr.c, bbr_save_cwnd: a window that loss or a probe has reduced is saved only if it is larger.
+/// tcp_bbr.c, bbr_save_cwnd: a window that losses or a probe have already reduced is saved only if it is larger
+/// than the saved window.
 #[test]
 fn reduced_window_is_saved_only_if_larger() {
     let after = |mode, recovery| {
@@ -134,7 +141,8 @@ fn reduced_window_is_saved_only_if_larger() {
     assert_eq!(after(Mode::ProbeRoundTrip, RecoveryKind::None), 50);
 }
 
-/// tcp_bbr.c, bbr_save_cwnd: the window after a timeout is not saved, even before the next acknowledgment.
+/// tcp_bbr.c, bbr_save_cwnd: the window to which a timeout reduces cwnd is not saved, not even at the next
+/// acknowledgment.
 #[test]
 fn window_of_a_timeout_is_not_saved() {
     let mut bbr = cruising(1);
@@ -144,7 +152,8 @@ fn window_of_a_timeout_is_not_saved() {
     assert_eq!(bbr.memory.restored_window(0), 60);
 }
 
-/// Section 4.2.3.5: below the target the window grows by the delivered units; until the pipe is full it is not reduced.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.5: below the target the window grows by the
+/// delivered units; until the pipe is full it is not reduced.
 #[test]
 fn window_grows_to_its_target_by_the_delivered_units() {
     let next = |bbr: &mut Bbr, mut cwnd: u32| {
@@ -184,7 +193,8 @@ fn window_includes_the_aggregated_acknowledgments() {
     assert!((184..=186).contains(&cwnd), "100 more: {cwnd}");
 }
 
-/// Section 4.1.2: an application-limited sample does not show the bandwidth, unless it exceeds the estimate.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.2: an application-limited sample changes the
+/// bandwidth estimate only if the sample is greater.
 #[test]
 fn application_limited_sample_counts_only_if_greater() {
     let after = |delivered, limited| {
@@ -200,7 +210,8 @@ fn application_limited_sample_counts_only_if_greater() {
     assert_eq!(after(60, true), Bandwidth::of(60, ROUND_TRIP));
 }
 
-/// Section 4.1.1.3: a round ends when a segment that was sent in it is acknowledged.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.1.3: a round ends when a segment that was sent in
+/// it is acknowledged.
 #[test]
 fn rounds_are_counted_by_delivered_units() {
     let mut bbr = cruising(1);
@@ -211,7 +222,7 @@ fn rounds_are_counted_by_delivered_units() {
     }
 }
 
-/// Section 4.3.4.3.
+/// The conditions that end a phase of ProbeBW. draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4.3.
 #[test]
 fn phase_ends_after_a_round_trip_and_its_effect() {
     let is_over = |gain, after_ms, in_flight, newly_lost| {
@@ -233,7 +244,9 @@ fn phase_ends_after_a_round_trip_and_its_effect() {
     assert!(is_over(makes_good, 41, 47, 0));
 }
 
-/// Section 4.3.4.4: the connection restarts from idle at the rate of the path; a round-trip time that has expired meanwhile is not probed.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4.4: after an idle period the connection sends at
+/// the estimated bandwidth; it does not enter ProbeRTT, even if the minimum round-trip time expired in that
+/// period.
 #[test]
 fn restart_from_idle_paces_at_the_estimated_bandwidth() {
     let later = NOW + RTT_LIFETIME + Duration::from_millis(8);
@@ -254,8 +267,9 @@ fn restart_from_idle_paces_at_the_estimated_bandwidth() {
     assert_eq!(restarted(false), (20, Mode::ProbeRoundTrip, false), "the application was not idle");
 }
 
-/// Section 4.1.2.4: the minimum round-trip time is valid for ten seconds; then any sample replaces it, except
-/// that of a single short segment, whose acknowledgment may be delayed (tcp_bbr.c, bbr_update_min_rtt).
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.1.2.4: the minimum round-trip time is valid for ten
+/// seconds; then any sample replaces it, except the sample of a single short segment, whose acknowledgment may be
+/// delayed (tcp_bbr.c, bbr_update_min_rtt).
 #[test]
 fn minimum_rtt_expires() {
     let after = |ms, rtt_ms, may_be_delayed, delivered| {
@@ -272,7 +286,9 @@ fn minimum_rtt_expires() {
     assert_eq!(after(5, 39, true, 1), (39, false));
 }
 
-/// Section 4.3.2.2: three rounds without growth by a quarter. A timeout and a spurious loss detection restart the count (tcp_bbr.c).
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.2.2: the pipe is full after three rounds in which
+/// the bandwidth grew by less than a quarter. A timeout and a spurious loss detection restart the count
+/// (tcp_bbr.c).
 #[test]
 fn timeout_restarts_the_full_pipe_check() {
     let rounds_until_full = |event: fn(&mut Bbr)| {
@@ -292,7 +308,8 @@ fn timeout_restarts_the_full_pipe_check() {
     assert_eq!(rounds_until_full(|bbr| bbr.on_undo(1)), Some(4));
 }
 
-/// Section 4.3.4.2: the cycle starts with a random phase, but not the one that drains, so that flows do not probe at the same time.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.4.2: the cycle starts with a random phase other
+/// than the one that drains the queue, so that flows do not probe at the same time.
 #[test]
 fn cycle_starts_in_a_random_phase() {
     let mut phases = std::collections::BTreeSet::new();
@@ -307,7 +324,8 @@ fn cycle_starts_in_a_random_phase() {
     assert_eq!(phases.into_iter().collect::<Vec<_>>(), [0, 2, 3, 4, 5, 6, 7]);
 }
 
-/// Section 4.3.5: the 200 ms start when four segments are in flight.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.5: the 200 ms of ProbeRTT start when at most four
+/// segments are in flight.
 #[test]
 fn probe_rtt_keeps_little_in_flight() {
     let mut bbr = cruising(1);
@@ -318,7 +336,8 @@ fn probe_rtt_keeps_little_in_flight() {
     assert_eq!(bbr.min_rtt.low_flight_since, Some(NOW));
 }
 
-/// tcp_tso_autosize: 12.5 MB/s are 12,207 octets in 1/1024 s; at a round trip of 1 ms there are 32,607 more.
+/// tcp_tso_autosize: at 12.5 MB/s a burst lasts 1/1024 s (12,207 octets); with a round trip of 1 ms another 32,607
+/// octets are added.
 #[test]
 fn short_round_trip_has_longer_bursts() {
     let burst = |ms| {
@@ -333,7 +352,8 @@ fn short_round_trip_has_longer_bursts() {
     assert_eq!((burst(40), burst(1)), (12, 44));
 }
 
-/// Runs rounds of 40 ms in which 20 units are delivered at once and, if `losses`, 20 are lost.
+/// Runs rounds of 40 ms in which 20 units are delivered at once. If `losses` is true, 20 more are lost in each
+/// round.
 fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: bool) {
     for _ in 0..count {
         let departure = bbr.deliveries.on_segment_sent(*now, false);
@@ -346,7 +366,8 @@ fn rounds(bbr: &mut Bbr, count: u64, now: &mut Time, lost: &mut u32, losses: boo
     }
 }
 
-/// tcp_bbr.c, bbr_lt_bw_sampling: losses that acknowledgments report reveal a policer, whose rate is used for 48 rounds.
+/// tcp_bbr.c, bbr_lt_bw_sampling: losses that acknowledgments report reveal a policer, whose rate is used for 48
+/// rounds.
 #[test]
 fn losses_in_acknowledgments_detect_a_policer() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
@@ -363,7 +384,7 @@ fn losses_in_acknowledgments_detect_a_policer() {
     assert_eq!(bbr.phase_since, now, "the cycle restarts");
 }
 
-/// tcp_bbr.c, bbr_update_ack_aggregation: called for each acknowledgment that delivers units.
+/// tcp_bbr.c, bbr_update_ack_aggregation: each acknowledgment that delivers units updates the excess.
 #[test]
 fn aggregated_acknowledgments_raise_the_excess() {
     let (mut bbr, mut now, mut lost) = (cruising(1), NOW, 0);
@@ -376,13 +397,13 @@ fn aggregated_acknowledgments_raise_the_excess() {
     assert!(bbr.aggregation.excess() >= before + 30, "{} after {before}", bbr.aggregation.excess());
 }
 
-/// tcp_bbr.c, bbr_min_tso_segs: segments are sent one by one below 1.2 Mbit/s.
+/// tcp_bbr.c, bbr_min_tso_segs: below a rate of 1.2 Mbit/s, each burst is a single segment.
 #[test]
 fn slow_paths_send_single_segments() {
     assert_eq!([0, 149_999, 150_000].map(min_burst_segments), [1, 1, 2]);
 }
 
-/// tcp_bbr.c, bbr_update_gains: the rate of a policer is not probed.
+/// tcp_bbr.c, bbr_update_gains: BBR does not probe for bandwidth above the rate of a detected policer.
 #[test]
 fn a_policed_path_is_not_probed() {
     let mut bbr = cruising(1);

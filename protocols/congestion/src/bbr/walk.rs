@@ -7,7 +7,7 @@ use super::*;
 use crate::DeliveryAtSend;
 
 const SEGMENT: u32 = 1448;
-/// One segment per ms.
+/// Rate of the link in segments per second: one per millisecond.
 const RATE: u64 = 1000;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 /// The bandwidth-delay product of the path, in segments.
@@ -19,13 +19,14 @@ struct Path {
     cwnd: u32,
     ssthresh: u32,
     now: Time,
-    /// When pacing allows the next segment.
+    /// The time at which pacing allows the next segment.
     departure: Time,
     line_free: Time,
-    /// When each segment is acknowledged, when it was sent, and its departure state.
+    /// For each segment in flight: the time of its acknowledgment, the time it was sent, and the delivery
+    /// state at that time.
     flight: VecDeque<(Time, Time, DeliveryAtSend)>,
     min_rtt: Duration,
-    /// The modes and their start times.
+    /// The modes of BBR so far, with their start times.
     modes: Vec<(Time, Mode)>,
 }
 
@@ -79,7 +80,7 @@ impl Path {
         }
     }
 
-    /// Runs until `seconds` after the start and calls `look` after each acknowledgment.
+    /// Runs the path until `seconds` after the start, and calls `look` after each acknowledgment.
     fn run(&mut self, seconds: u64, mut look: impl FnMut(&Self)) {
         let end = Time::from_millis(1000 + 1000 * seconds);
         while self.now < end {
@@ -110,7 +111,8 @@ impl Path {
     }
 }
 
-/// Section 4.3: startup, drain, then the cycle.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3: BBR goes through startup, drain and then
+/// the cycle of ProbeBW.
 #[test]
 fn modes_follow_their_order_and_the_bandwidth_is_found() {
     let mut path = Path::new();
@@ -126,11 +128,14 @@ fn modes_follow_their_order_and_the_bandwidth_is_found() {
     assert!((ROUND_TRIP..=ROUND_TRIP * 6).contains(&drain), "{drain}");
     let rate = path.bbr.estimate().octets_per_second(SEGMENT, GAIN_ONE) as f64;
     let line = (RATE * u64::from(SEGMENT)) as f64;
-    assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
+    assert!(
+        (rate / line - 1.0).abs() < 0.02,
+        "the estimate is {rate} octets a second, the rate of the link {line}"
+    );
 }
 
-/// Sections 4.2.3.2 and 4.3.4: at most two bandwidth-delay products in flight; one of eight phases probes for
-/// a quarter more.
+/// At most two bandwidth-delay products are in flight, and one of eight phases probes for a quarter more
+/// bandwidth. draft-cardwell-iccrg-bbr-congestion-control-00, sections 4.2.3.2 and 4.3.4.
 #[test]
 fn cruising_uses_the_link_with_a_short_queue() {
     let mut path = Path::new();
@@ -142,12 +147,13 @@ fn cruising_uses_the_link_with_a_short_queue() {
         looks += 1.0;
     });
     assert!((BDP..=2 * BDP + 5).contains(&max), "{max} segments in flight");
-    assert!(sum / looks < f64::from(BDP) / 4.0, "{} segments wait in the mean", sum / looks);
+    assert!(sum / looks < f64::from(BDP) / 4.0, "on average {} segments are queued", sum / looks);
     let used = looks / (6.0 * RATE as f64);
-    assert!(used > 0.97, "{used} of the line");
+    assert!(used > 0.97, "the share of the rate that is used: {used}");
 }
 
-/// Section 4.3.5: every ten seconds, 200 ms with little in flight measure the round trip.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.3.5: every ten seconds BBR keeps little in
+/// flight for 200 ms to measure the minimum round-trip time.
 #[test]
 fn round_trip_is_probed_every_ten_seconds() {
     let mut path = Path::new();

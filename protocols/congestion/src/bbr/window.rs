@@ -6,22 +6,23 @@ use super::bandwidth::{Bandwidth, GAIN_ONE};
 use super::{AckSample, Bbr, Mode, RecoveryKind, min_burst_segments};
 use crate::pacing::Pacing;
 
-/// Segments that keep a path busy if the receiver acknowledges every second one. Draft, section 4.2.3.3:
-/// BBRMinPipeCwnd.
+/// Number of segments in flight that keep a path busy if the receiver acknowledges every second one.
+/// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.3: BBRMinPipeCwnd.
 const MIN_WINDOW: u32 = 4;
 /// Initial window in segments, RFC 6928: TCP_INIT_CWND.
 const INITIAL_WINDOW: u32 = 10;
-/// The allowance for aggregated ACKs is at most what arrives in this time: bbr_extra_acked_max_us.
+/// The allowance for aggregated ACKs is at most the amount that arrives in this time: bbr_extra_acked_max_us.
 const MAX_AGGREGATION: Duration = Duration::from_millis(100);
 
-/// State kept through losses and probes.
+/// The state that BBR saves when it reduces the window for a recovery or a probe.
 #[derive(Debug, Clone)]
 pub(super) struct SavedState {
-    /// The window before recovery or a probe.
+    /// The window before a recovery or a probe reduced it.
     window: u32,
-    /// The recovery state at the previous acknowledgment.
+    /// The state of loss recovery at the previous acknowledgment.
     recovery: RecoveryKind,
-    /// Whether the sender sends only as much as was delivered: the first round of a recovery. Draft, section 4.2.3.4.
+    /// Whether packets are conserved (the sender sends only as much as was delivered): true in the first round of
+    /// a recovery. draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.4.
     conserves_packets: bool,
 }
 
@@ -32,7 +33,7 @@ impl Default for SavedState {
 }
 
 impl SavedState {
-    /// Ends packet conservation after a round.
+    /// Ends packet conservation, a round after recovery started.
     pub(super) fn end_conservation(&mut self) {
         self.conserves_packets = false;
     }
@@ -41,7 +42,7 @@ impl SavedState {
         self.recovery = RecoveryKind::Timeout;
     }
 
-    /// Returns the saved window, or `cwnd` if larger.
+    /// Returns the saved window, or `cwnd` if that is larger.
     pub(super) fn restored_window(&self, cwnd: u32) -> u32 {
         cwnd.max(self.window)
     }
@@ -53,7 +54,8 @@ impl Bbr {
         MIN_WINDOW * self.quantum
     }
 
-    /// Saves the window before a loss or a probe reduces it. Draft, section 4.2.3.4: BBRSaveCwnd.
+    /// Saves the window before a loss or a probe reduces it. draft-cardwell-iccrg-bbr-congestion-control-00,
+    /// section 4.2.3.4: BBRSaveCwnd.
     pub(super) fn save_window(&mut self, cwnd: u32) {
         let is_good = self.memory.recovery == RecoveryKind::None && self.mode != Mode::ProbeRoundTrip;
         self.memory.window = if is_good { cwnd } else { self.memory.window.max(cwnd) };
@@ -65,7 +67,8 @@ impl Bbr {
         Pacing::burst_segments(rate, self.segment, min_burst_segments(rate)) * self.quantum
     }
 
-    /// Returns `gain` times the bandwidth-delay product. Draft, section 4.2.3.2: BBRInflight.
+    /// Returns `gain` times the bandwidth-delay product. draft-cardwell-iccrg-bbr-congestion-control-00, section
+    /// 4.2.3.2: BBRInflight.
     fn bdp_with_gain(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         match self.min_rtt.rtt {
             None => INITIAL_WINDOW * self.quantum,
@@ -82,7 +85,7 @@ impl Bbr {
         even + if probes { pair } else { 0 }
     }
 
-    /// Returns the target for the units in flight.
+    /// Returns the target for the number of units in flight.
     pub(super) fn in_flight_target(&self, bandwidth: Bandwidth, gain: u32) -> u32 {
         self.with_quantization_budget(self.bdp_with_gain(bandwidth, gain))
     }
@@ -95,7 +98,8 @@ impl Bbr {
         (in_flight + departing).saturating_sub(self.estimate().units_in(wait))
     }
 
-    /// Moves the window towards its target by the acknowledged amount. Draft, section 4.2.3.5: BBRSetCwnd.
+    /// Moves the window towards its target by the acknowledged amount.
+    /// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.5: BBRSetCwnd.
     pub(super) fn set_window(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if ack.delivered > 0 {
             let (window, conserves_packets) = self.window_in_recovery(ack, *cwnd);
@@ -121,15 +125,15 @@ impl Bbr {
         window.max(self.min_window())
     }
 
-    /// Returns the allowance for aggregated ACKs: bbr_ack_aggregation_cwnd.
+    /// Returns the allowance for aggregated ACKs, in units: bbr_ack_aggregation_cwnd.
     fn aggregation_allowance(&self) -> u32 {
         let max = self.estimate().units_in(MAX_AGGREGATION);
         if self.full.reached { self.aggregation.excess().min(max) } else { 0 }
     }
 
-    /// Returns the window during recovery, and `true` in the recovery's first round. Losses reduce the
-    /// window; in the first round only what was delivered may be sent; afterwards the saved window returns.
-    /// Draft, section 4.2.3.4.
+    /// Returns the window during recovery, and `true` in the recovery's first round. Losses reduce the window; in
+    /// the first round only what was delivered may be sent; afterwards the saved window is restored.
+    /// draft-cardwell-iccrg-bbr-congestion-control-00, section 4.2.3.4.
     fn window_in_recovery(&mut self, ack: &AckSample, cwnd: u32) -> (u32, bool) {
         let conserved = ack.in_flight + ack.delivered;
         let mut window = if ack.newly_lost > 0 { cwnd.saturating_sub(ack.newly_lost).max(1) } else { cwnd };

@@ -6,18 +6,21 @@ use super::loss::is_too_high;
 use super::model::scale_by_gain;
 use super::{AckSample, Bandwidth, Bbr3, GAIN_ONE, RateSample, State};
 
-/// Maximum number of rounds between two probes for bandwidth, so that Reno gets its share. Draft, section 5.3.3.5.
+/// Maximum number of rounds between two probes for bandwidth, so that Reno flows get their share.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.5.
 const RENO_ROUNDS: u32 = 63;
-/// Minimum time between two probes. Draft, section 5.3.3.5.
+/// Minimum time between two probes. draft-ietf-ccwg-bbr-05, section 5.3.3.5.
 const MIN_WAIT: Duration = Duration::from_secs(2);
-/// Maximum random time that is added to [`MIN_WAIT`]. Draft, section 5.3.3.5.
+/// Maximum random time that is added to [`MIN_WAIT`]. draft-ietf-ccwg-bbr-05, section 5.3.3.5.
 const RANDOM_WAIT: Duration = Duration::from_secs(1);
-/// The share of the volume in flight that is left to other flows. Draft, section 2.7: BBR.Headroom.
+/// The share of the volume in flight that is left to other flows. draft-ietf-ccwg-bbr-05, section 2.7:
+/// BBR.Headroom.
 const HEADROOM: u32 = GAIN_ONE * 15 / 100;
-/// Maximum number of doublings of the growth per round. Draft, section 5.3.3.6.
+/// Maximum number of times that a probe doubles the growth per round of inflight_longterm. draft-ietf-ccwg-bbr-05,
+/// section 5.3.3.6.
 const MAX_DOUBLINGS: u32 = 30;
 
-/// The phase in which the acknowledged data were sent. Draft, section 5.3.3.6: BBR.ack_phase.
+/// The phase in which the acknowledged data were sent. draft-ietf-ccwg-bbr-05, section 5.3.3.6: BBR.ack_phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum AckPhase {
     #[default]
@@ -28,24 +31,25 @@ pub(super) enum AckPhase {
     Refilling,
 }
 
-/// Where the sender is in the cycle of ProbeBW.
+/// The progress of the cycle of ProbeBW.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cycle {
-    /// When the present wait or probe began: BBR.cycle_stamp.
+    /// When the current wait or probe began: BBR.cycle_stamp.
     since: Time,
     /// Time from `since` to the next probe: BBR.bw_probe_wait.
     wait: Duration,
     pub(super) ack_phase: AckPhase,
-    /// Acknowledged units per unit of growth of inflight_longterm: BBR.probe_up_cnt; `None`: it does not grow.
+    /// Acknowledged units per unit of growth of inflight_longterm: BBR.probe_up_cnt. With `None` the bound does
+    /// not grow.
     up_count: Option<u32>,
     /// Acknowledged units that have not raised inflight_longterm yet: BBR.bw_probe_up_acks.
     up_acked: u32,
-    /// Number of doublings of the growth in this probe: BBR.bw_probe_up_rounds.
+    /// Number of times that this probe has doubled the growth of inflight_longterm: BBR.bw_probe_up_rounds.
     up_rounds: u32,
 }
 
 impl Cycle {
-    /// Starts the wait for the next probe at `since`.
+    /// Starts to wait at `since` for the next probe.
     pub(super) fn wait_for(&mut self, wait: Duration, since: Time) {
         (self.wait, self.since) = (wait, since);
     }
@@ -103,9 +107,9 @@ impl Bbr3 {
         }
     }
 
-    /// Returns whether to probe for bandwidth: the wait is over, or as many rounds have passed as there are segments in
-    /// the target volume in flight, so that Reno flows get their share. BBRIsTimeToProbeBW, BBRHasElapsedInPhase,
-    /// BBRIsRenoCoexistenceProbeTime.
+    /// Returns whether to probe for bandwidth: when the wait is over, or when the number of rounds reaches the
+    /// number of segments in the target volume in flight (at most 63), as often as Reno would need.
+    /// BBRIsTimeToProbeBW, BBRHasElapsedInPhase, BBRIsRenoCoexistenceProbeTime.
     fn is_time_to_probe(&self, now: Time, cwnd: u32) -> bool {
         let reno_rounds = (self.target_in_flight(cwnd) / self.quantum).min(RENO_ROUNDS);
         now > self.cycle.since + self.cycle.wait || self.rounds.since_probe >= reno_rounds
@@ -127,15 +131,15 @@ impl Bbr3 {
         self.full.now_reached
     }
 
-    /// Returns inflight_longterm less the headroom, in units; `None` if unlimited. Draft:
-    /// BBRInflightWithHeadroom.
+    /// Returns inflight_longterm minus the headroom, in units; `None` if inflight_longterm is unlimited.
+    /// draft-ietf-ccwg-bbr-05: BBRInflightWithHeadroom.
     pub(super) fn in_flight_with_headroom(&self) -> Option<u32> {
         let max = self.model.long_term_in_flight?;
         let headroom = scale_by_gain(max, HEADROOM).max(self.quantum);
         Some(max.saturating_sub(headroom).max(self.min_window()))
     }
 
-    /// Doubles the growth of inflight_longterm for the next round: BBRRaiseInflightLongtermSlope.
+    /// Doubles the growth per round of inflight_longterm: BBRRaiseInflightLongtermSlope.
     fn raise_slope(&mut self, cwnd: u32) {
         let growth = u64::from(self.quantum) << self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);

@@ -5,17 +5,18 @@ use hol_base::Time;
 use super::{AckSample, Bandwidth, Bbr3, LostSegment, RateSample, RecoveryKind, State};
 use crate::bbr3::model::{BETA, scale_by_gain};
 
-/// The tolerated share of losses is 2 %. Draft, section 2.7: BBR.LossThresh.
+/// The maximum tolerated share of lost data in per cent. draft-ietf-ccwg-bbr-05, section 2.7: BBR.LossThresh.
 const LOSS_THRESHOLD: u64 = 2;
 const LOSS_DENOMINATOR: u64 = 100;
-/// Number of lost ranges in a round that ends startup. Draft, section 5.3.1.3: BBRStartupFullLossCnt.
+/// Number of discontiguous ranges lost in one round that ends startup. draft-ietf-ccwg-bbr-05, section 5.3.1.3:
+/// BBRStartupFullLossCnt.
 const STARTUP_RANGES: u32 = 6;
 
-/// What the bounds need to know of recent losses.
+/// The losses of the current round, and the state to restore if they were spurious.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Losses {
-    /// BBR.loss_round_delivered: the round ends when a segment is acknowledged that was sent after this many units had
-    /// been delivered.
+    /// BBR.loss_round_delivered: the number of delivered units at which the round ends, when a segment sent after
+    /// that delivery is acknowledged.
     pub(super) round_end: u32,
     /// Whether this acknowledgment started a round of losses: BBR.loss_round_start.
     pub(super) round_began: bool,
@@ -23,16 +24,18 @@ pub(super) struct Losses {
     pub(super) in_round: bool,
     /// Number of discontiguous ranges lost in this round.
     ranges: u32,
-    /// The sequence number after the last of these ranges.
+    /// The sequence number that follows the last lost range of this round.
     range_end: Option<u32>,
-    /// BBR.bw_probe_samples: whether acknowledgments still reflect a probe for bandwidth that has not been reacted to.
+    /// BBR.bw_probe_samples: whether acknowledgments may still show losses of a probe for bandwidth, to which the
+    /// sender has not reacted yet.
     pub(super) bw_probe_samples: bool,
     undo: Option<Undo>,
-    /// Whether no recovery is in progress, so that the next loss saves a new state. Until then a D-SACK may still undo the last recovery.
+    /// Whether the last recovery has ended, so that the next loss saves a new state to restore. Until that loss, a
+    /// D-SACK may still undo the last recovery.
     recovery_ended: bool,
 }
 
-/// The state that a spurious recovery restores. Draft, section 5.5.11.1.
+/// The state that is restored if a recovery turns out to be spurious. draft-ietf-ccwg-bbr-05, section 5.5.11.1.
 #[derive(Debug, Clone, Copy)]
 struct Undo {
     state: State,
@@ -46,25 +49,25 @@ fn greater_bound<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     Some(one?.max(other?))
 }
 
-/// Returns whether the share of lost units exceeds the threshold: IsInflightTooHigh.
+/// Returns whether the share of lost units exceeds the threshold of 2 %: IsInflightTooHigh.
 pub(super) fn is_too_high(lost: u32, in_flight: u32) -> bool {
     u64::from(lost) * LOSS_DENOMINATOR > u64::from(in_flight) * LOSS_THRESHOLD
 }
 
 impl Losses {
-    /// Notes that no recovery is in progress.
+    /// Records that recovery has ended.
     pub(super) fn end_recovery(&mut self) {
         self.recovery_ended = true;
     }
 
-    /// Forgets the losses of this round: the part of BBRResetCongestionSignals that is not in the model.
+    /// Resets the losses of this round, a part of BBRResetCongestionSignals.
     pub(super) fn reset(&mut self) {
         self.in_round = false;
     }
 }
 
 impl Bbr3 {
-    /// Handles a segment that was detected as lost. Draft, section 5.5.10.2: BBRHandleLostPacket.
+    /// Handles a segment that was detected as lost. draft-ietf-ccwg-bbr-05, section 5.5.10.2: BBRHandleLostPacket.
     pub(crate) fn on_lost(&mut self, now: Time, segment: &LostSegment, cwnd: u32) {
         if !self.losses.in_round {
             self.losses.round_end = self.deliveries.delivered();
@@ -85,7 +88,8 @@ impl Bbr3 {
         }
     }
 
-    /// Lowers inflight_longterm after too many losses, and ends ProbeBW_UP. Draft, section 5.5.10.2: BBRHandleInflightTooHigh.
+    /// Lowers inflight_longterm after too many losses, and ends ProbeBW_UP. draft-ietf-ccwg-bbr-05, section
+    /// 5.5.10.2: BBRHandleInflightTooHigh.
     fn handle_too_high(&mut self, now: Time, in_flight: u32, application_limited: bool, cwnd: u32) {
         self.losses.bw_probe_samples = false;
         if !application_limited {
@@ -97,7 +101,8 @@ impl Bbr3 {
         }
     }
 
-    /// Ends startup after a round in fast recovery with too many losses. Draft, section 5.3.1.3: BBRCheckStartupHighLoss.
+    /// Ends startup after a round in fast recovery with too many losses (2 % in six ranges).
+    /// draft-ietf-ccwg-bbr-05, section 5.3.1.3: BBRCheckStartupHighLoss.
     pub(super) fn check_startup_high_loss(&mut self, ack: &AckSample, sample: Option<&RateSample>) {
         if !self.losses.round_began {
             return;
@@ -115,8 +120,9 @@ impl Bbr3 {
         }
     }
 
-    /// Saves the state before the first loss. If the recovery was spurious, restoring this state undoes all responses,
-    /// such as the end of a probe. Draft, section 5.5.11.1: BBRSaveStateUponLoss.
+    /// Saves the state before the first loss of a recovery. If the recovery was spurious, restoring this state
+    /// undoes all reactions, such as the end of a probe. draft-ietf-ccwg-bbr-05, section 5.5.11.1:
+    /// BBRSaveStateUponLoss.
     fn save_state(&mut self) {
         if self.losses.undo.is_some() && !self.losses.recovery_ended {
             return;
@@ -131,19 +137,20 @@ impl Bbr3 {
         });
     }
 
-    /// Handles the start of fast recovery. Draft, section 5.6.4.4: BBROnEnterFastRecovery.
+    /// Handles the start of fast recovery. draft-ietf-ccwg-bbr-05, section 5.6.4.4: BBROnEnterFastRecovery.
     pub(crate) fn on_congestion(&mut self, cwnd: u32) {
         self.save_window(cwnd);
         self.save_state();
     }
 
-    /// Handles a retransmission timeout. Draft, section 5.6.4.4: BBROnEnterRTO.
+    /// Handles a retransmission timeout. draft-ietf-ccwg-bbr-05, section 5.6.4.4: BBROnEnterRTO.
     pub(crate) fn on_timeout(&mut self) {
         self.save_state();
         self.recovery = RecoveryKind::Timeout;
     }
 
-    /// Handles a spurious loss detection. Draft, section 5.5.11.2: BBRHandleSpuriousLossDetection.
+    /// Handles a spurious loss detection. draft-ietf-ccwg-bbr-05, section 5.5.11.2:
+    /// BBRHandleSpuriousLossDetection.
     pub(crate) fn on_undo(&mut self, cwnd: u32) {
         self.losses.in_round = false;
         self.full.reset(Bandwidth::default());
@@ -163,8 +170,8 @@ impl Bbr3 {
     }
 }
 
-/// Returns the volume in flight that crossed the loss threshold, possibly within this segment. Draft, section
-/// 5.5.10.2: BBRInflightAtLoss.
+/// Returns the volume in flight at which the share of lost data crossed the threshold, possibly within this
+/// segment. draft-ietf-ccwg-bbr-05, section 5.5.10.2: BBRInflightAtLoss.
 pub(super) fn in_flight_at_loss(in_flight: u32, lost: u32, units: u32) -> u32 {
     let before = in_flight.saturating_sub(units);
     let lost_before = u64::from(lost.saturating_sub(units));

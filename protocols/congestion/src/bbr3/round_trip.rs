@@ -4,11 +4,11 @@ use hol_base::{Duration, Time};
 
 use super::{AckPhase, AckSample, Bbr3, State};
 
-/// Time after which ProbeRTT is due. Draft, section 2.13: BBR.ProbeRTTInterval.
+/// Interval after which a new ProbeRTT is due. draft-ietf-ccwg-bbr-05, section 2.13: BBR.ProbeRTTInterval.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-/// Minimum duration of ProbeRTT. Draft, section 2.13: BBR.ProbeRTTDuration.
+/// Minimum duration of ProbeRTT. draft-ietf-ccwg-bbr-05, section 2.13: BBR.ProbeRTTDuration.
 pub(super) const PROBE_DURATION: Duration = Duration::from_millis(200);
-/// Lifetime of the minimum round-trip time. Draft, section 2.13: BBR.MinRTTFilterLen.
+/// Lifetime of the minimum round-trip time. draft-ietf-ccwg-bbr-05, section 2.13: BBR.MinRTTFilterLen.
 const MIN_RTT_LIFETIME: Duration = Duration::from_secs(10);
 
 /// The state of the minimum round-trip time and of ProbeRTT.
@@ -18,13 +18,13 @@ pub(super) struct RoundTrip {
     pub(super) min: Option<Duration>,
     /// When `min` was measured: BBR.min_rtt_stamp.
     min_at: Time,
-    /// The minimum round-trip time of five seconds: BBR.probe_rtt_min_delay.
+    /// The minimum round-trip time of the last five seconds: BBR.probe_rtt_min_delay.
     probed: Option<Duration>,
     /// When `probed` was measured: BBR.probe_rtt_min_stamp.
     probed_at: Time,
-    /// Whether `probed` is too old, so that ProbeRTT is due: BBR.probe_rtt_expired.
+    /// Whether the five-second minimum `probed` has expired, so that ProbeRTT is due: BBR.probe_rtt_expired.
     expired: bool,
-    /// When ProbeRTT may end: BBR.probe_rtt_done_stamp; `None` until little is in flight.
+    /// When ProbeRTT may end: BBR.probe_rtt_done_stamp; `None` until the volume in flight is low enough.
     done_at: Option<Time>,
     /// Whether ProbeRTT has lasted a round: BBR.probe_rtt_round_done.
     round_done: bool,
@@ -61,7 +61,8 @@ impl Bbr3 {
         self.round_trip.update(ack.now, rtt);
     }
 
-    /// Enters ProbeRTT if the minimum round-trip time is too old, and handles that state: BBRCheckProbeRTT.
+    /// Enters ProbeRTT if its minimum round-trip time has expired, and handles acknowledgments in ProbeRTT:
+    /// BBRCheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, ack: &AckSample, cwnd: &mut u32) {
         if self.state != State::ProbeRtt && self.round_trip.expired && !self.restarts {
             self.save_window(*cwnd);

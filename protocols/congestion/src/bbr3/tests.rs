@@ -8,7 +8,7 @@ use super::*;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const NOW: Time = Time::from_millis(1000);
 
-/// Returns a connection that opens with ten segments of 1000 octets.
+/// Returns a new connection with an initial window of ten segments of 1000 octets.
 fn bbr() -> Bbr3 {
     let mut bbr = Bbr3::new(1);
     let rtt = Some(ROUND_TRIP);
@@ -19,7 +19,7 @@ fn bbr() -> Bbr3 {
     bbr
 }
 
-/// Returns a connection in `state` on a path that 100 segments fill.
+/// Returns a connection in `state`, on a path that 100 segments in flight fill.
 fn in_state(state: State) -> Bbr3 {
     let mut bbr = bbr();
     bbr.model.add_sample(Bandwidth::of(100, ROUND_TRIP), false);
@@ -51,14 +51,15 @@ fn lost(in_flight: u32, lost: u32, number: u32) -> LostSegment {
     LostSegment { departure, units: 1, lost, range: (number, number + 1) }
 }
 
-/// Section 5.6.2: BBRInitPacingRate.
+/// BBRInitPacingRate computes the initial rate. draft-ietf-ccwg-bbr-05, section 5.6.2.
 #[test]
 fn initial_rate_is_cwnd_per_round_trip_times_the_startup_gain() {
     let rate = bbr().pacing().rate as f64;
     assert!((rate / (10.0 * 1000.0 / 0.04 * 2.77 * 0.99) - 1.0).abs() < 0.01, "{rate}");
 }
 
-/// Section 5.3.1.2: three rounds without growth by a quarter.
+/// draft-ietf-ccwg-bbr-05, section 5.3.1.2: the pipe is full after three rounds in which the rate grew by less
+/// than a quarter.
 #[test]
 fn three_rounds_without_growth_mean_a_full_pipe() {
     let mut full = FullPipe::default();
@@ -73,7 +74,8 @@ fn three_rounds_without_growth_mean_a_full_pipe() {
     assert!(!full.now_reached && full.reached, "BBR.full_bw_reached lasts");
 }
 
-/// Section 5.3.1.3: a round in fast recovery with more than 2 % lost, in six ranges.
+/// draft-ietf-ccwg-bbr-05, section 5.3.1.3: startup ends after a round in fast recovery in which more than 2 %
+/// were lost, in at least six ranges.
 #[test]
 fn startup_ends_above_two_per_cent_loss_in_six_ranges() {
     let exits = |ranges: u32, in_flight: u32, recovery| {
@@ -93,7 +95,8 @@ fn startup_ends_above_two_per_cent_loss_in_six_ranges() {
     assert_eq!(exits(6, 100, RecoveryKind::None).0, State::Startup);
 }
 
-/// Section 5.3.2: until one bandwidth-delay product is in flight, or for three rounds.
+/// draft-ietf-ccwg-bbr-05, section 5.3.2: drain lasts until at most one bandwidth-delay product is in flight, or
+/// for three rounds.
 #[test]
 fn drain_ends_at_the_bdp_or_after_three_rounds() {
     let after = |in_flight, rounds| {
@@ -105,7 +108,7 @@ fn drain_ends_at_the_bdp_or_after_three_rounds() {
     assert_eq!([after(101, 3), after(100, 0), after(101, 4)], [State::Drain, State::Down, State::Down]);
 }
 
-/// Section 5.3.3.6: BBRIsTimeToCruise, with 15 % of headroom.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.6: BBRIsTimeToCruise leaves a headroom of 15 %.
 #[test]
 fn down_lasts_until_there_is_headroom() {
     let after = |long, in_flight| {
@@ -119,7 +122,7 @@ fn down_lasts_until_there_is_headroom() {
     assert_eq!([after(Some(100), 87), after(Some(100), 86)], [State::Down, State::Cruise]);
 }
 
-/// Section 5.3.3.5: BBRIsTimeToProbeBW.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.5: BBRIsTimeToProbeBW starts the next probe.
 #[test]
 fn next_probe_starts_after_its_wait_or_the_rounds_of_reno() {
     let probes = |millis: u64, rounds| {
@@ -133,7 +136,8 @@ fn next_probe_starts_after_its_wait_or_the_rounds_of_reno() {
     assert_eq!([probes(2000, 62), probes(2001, 0), probes(0, 63)], [false, true, true]);
 }
 
-/// Section 5.3.3.6: a round of REFILL, then UP; UP ends at a plateau unless inflight_longterm is the limit.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.6: after a round of ProbeBW_REFILL comes ProbeBW_UP, which ends when the
+/// bandwidth stops growing, unless inflight_longterm is the limit.
 #[test]
 fn up_follows_one_round_of_refill_and_ends_with_a_full_pipe() {
     let mut bbr = in_state(State::Refill);
@@ -144,13 +148,17 @@ fn up_follows_one_round_of_refill_and_ends_with_a_full_pipe() {
     bbr.full.now_reached = true;
     bbr.model.long_term_in_flight = Some(200);
     bbr.update_cycle(&ack(200), Some(&sample(100, 100, false)), 200);
-    assert_eq!((bbr.state, bbr.full.now_reached), (State::Up, false), "the bound was the limit");
+    assert_eq!(
+        (bbr.state, bbr.full.now_reached),
+        (State::Up, false),
+        "the long-term bound limited the data in flight"
+    );
     bbr.full.now_reached = true;
     bbr.update_cycle(&ack(150), Some(&sample(100, 100, false)), 150);
     assert_eq!(bbr.state, State::Down);
 }
 
-/// Section 5.3.3.6: the bound grows by 1, 2, 4 ... segments a round.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.6: inflight_longterm grows by 1, 2, 4 ... segments a round.
 #[test]
 fn long_term_bound_grows_exponentially_while_used() {
     let mut bbr = in_state(State::Up);
@@ -173,7 +181,8 @@ fn long_term_bound_grows_exponentially_while_used() {
     assert!(steps[0] >= 1 && steps[1] >= 2 * steps[0] - 1 && steps[2] > steps[1], "{grown:?}");
 }
 
-/// Section 5.5.10.2: a probe that loses more than 2 % of the data in flight sets the bound once, to at least 0.7 of the target.
+/// draft-ietf-ccwg-bbr-05, section 5.5.10.2: a probe that loses more than 2 % of the data in flight sets the bound
+/// once, to at least 0.7 of the target.
 #[test]
 fn losses_of_a_probe_bound_the_long_term_inflight() {
     let bound = |in_flight: u32, count: u32, bw_probe_samples| {
@@ -191,7 +200,7 @@ fn losses_of_a_probe_bound_the_long_term_inflight() {
     assert_eq!(bound(150, 4, false), (None, State::Up));
 }
 
-/// Section 5.5.10.2: BBRInflightAtLoss.
+/// BBRInflightAtLoss finds where the loss threshold was crossed. draft-ietf-ccwg-bbr-05, section 5.5.10.2.
 #[test]
 fn inflight_at_loss_is_where_the_threshold_was_crossed() {
     // 10 of the 1000 units before it are lost, and 100 of this segment; 2 % are reached after (20 - 10) / 0.98 units of it.
@@ -199,7 +208,8 @@ fn inflight_at_loss_is_where_the_threshold_was_crossed() {
     assert_eq!(in_flight_at_loss(101, 3, 1), 100, "the threshold was crossed before this segment");
 }
 
-/// Section 5.5.10.3: once per round, to the delivered amount, and by at most 30 %; not during a probe.
+/// draft-ietf-ccwg-bbr-05, section 5.5.10.3: losses reduce the short-term bounds once per round, to the delivered
+/// amount but by at most 30 %, and not during a probe.
 #[test]
 fn losses_reduce_the_short_term_model_to_the_latest_delivery() {
     let reduced = |state, delivered| {
@@ -217,7 +227,7 @@ fn losses_reduce_the_short_term_model_to_the_latest_delivery() {
     assert_eq!(reduced(State::Up, 90), (rate(100), None));
 }
 
-/// Section 5.3.3.6: REFILL resets the short-term model.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.6: ProbeBW_REFILL resets the short-term model.
 #[test]
 fn refill_forgets_the_short_term_model() {
     let mut bbr = in_state(State::Cruise);
@@ -230,7 +240,7 @@ fn refill_forgets_the_short_term_model() {
     );
 }
 
-/// Section 5.5.6: the filter covers two cycles.
+/// draft-ietf-ccwg-bbr-05, section 5.5.6: the filter of the maximum bandwidth covers two cycles.
 #[test]
 fn a_bandwidth_lasts_for_two_cycles() {
     let mut model = Model::default();
@@ -246,7 +256,8 @@ fn a_bandwidth_lasts_for_two_cycles() {
     assert_eq!(model.max_bandwidth(), rate(50), "a cycle without a sample is not counted");
 }
 
-/// Section 5.5.4: an application-limited rate counts if it is greater.
+/// draft-ietf-ccwg-bbr-05, section 5.5.4: an application-limited rate changes the bandwidth estimate only if the
+/// rate is greater.
 #[test]
 fn application_limited_rate_never_lowers_the_estimate() {
     let mut model = Model::default();
@@ -260,7 +271,7 @@ fn application_limited_rate_never_lowers_the_estimate() {
     assert_eq!(model.max_bandwidth(), rate(120));
 }
 
-/// Section 5.5.11.2: BBRHandleSpuriousLossDetection.
+/// BBRHandleSpuriousLossDetection restores the model. draft-ietf-ccwg-bbr-05, section 5.5.11.2.
 #[test]
 fn spurious_recovery_restores_the_model() {
     let mut bbr = in_state(State::Up);
@@ -275,7 +286,8 @@ fn spurious_recovery_restores_the_model() {
     assert_eq!((bbr.state, bbr.model.long_term_in_flight), (State::Up, None));
 }
 
-/// Section 5.5.11.2: a D-SACK may arrive after the end of recovery; it does not restore the state before another loss.
+/// draft-ietf-ccwg-bbr-05, section 5.5.11.2: a D-SACK that arrives after the end of recovery still restores the
+/// state from before the recovery, but not after the next loss.
 #[test]
 fn saved_state_is_kept_until_the_next_loss() {
     let mut bbr = in_state(State::Up);
@@ -298,7 +310,7 @@ fn saved_state_is_kept_until_the_next_loss() {
     assert_eq!(bbr.state, State::Cruise, "the second recovery was spurious, not the first");
 }
 
-/// Section 5.6.4.7: the volume cap of each state.
+/// draft-ietf-ccwg-bbr-05, section 5.6.4.7: each state limits the window by its own bound.
 #[test]
 fn window_is_capped_by_the_state() {
     let window = |state, long, short| {
@@ -317,7 +329,7 @@ fn window_is_capped_by_the_state() {
     assert_eq!(window(State::ProbeRtt, None, None), 50);
 }
 
-/// Section 5.6.4.4: BBRSaveCwnd and BBRRestoreCwnd.
+/// BBRSaveCwnd and BBRRestoreCwnd restore the window after recovery. draft-ietf-ccwg-bbr-05, section 5.6.4.4.
 #[test]
 fn window_is_restored_after_recovery() {
     let mut bbr = in_state(State::Cruise);
@@ -330,7 +342,8 @@ fn window_is_restored_after_recovery() {
     assert_eq!(cwnd, 181);
 }
 
-/// Section 5.4.1: after a restart from idle, the connection paces at the bandwidth and does not enter ProbeRTT.
+/// draft-ietf-ccwg-bbr-05, section 5.4.1: after a restart from idle, the connection paces at the bandwidth and
+/// does not enter ProbeRTT.
 #[test]
 fn a_restart_from_idle_paces_at_the_bandwidth() {
     let mut bbr = in_state(State::Down);

@@ -8,7 +8,7 @@ use super::round_trip::{PROBE_DURATION, PROBE_INTERVAL};
 use super::*;
 
 const SEGMENT: u32 = 1448;
-/// Segments per second, and the round-trip time of the empty path, which 100 segments fill.
+/// Rate of the link in segments per second. With a round-trip time of 40 ms, 100 segments in flight fill the path.
 const RATE: u64 = 2500;
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 const BDP: u32 = 100;
@@ -127,7 +127,7 @@ impl Path {
         }
     }
 
-    /// Runs for this many seconds and calls `look` with the path after each acknowledgment.
+    /// Runs the path for this many seconds, and calls `look` with it after each acknowledgment.
     fn run(&mut self, seconds: u64, mut look: impl FnMut(&Self)) {
         let until = self.now + Duration::from_secs(seconds);
         while self.now < until {
@@ -152,7 +152,7 @@ impl Path {
         }
     }
 
-    /// Returns the share of the link's capacity used in the next `seconds`.
+    /// Runs the path for `seconds`; returns the share of the link's capacity that is used in this time.
     fn utilisation(&mut self, seconds: u64) -> f64 {
         let before = self.delivered;
         self.run(seconds, |_| ());
@@ -164,7 +164,8 @@ impl Path {
     }
 }
 
-/// Section 5.3: startup, drain, and then the cycle of ProbeBW; the bandwidth is found within 2 %.
+/// draft-ietf-ccwg-bbr-05, section 5.3: startup, drain, and then the cycle of ProbeBW; the bandwidth is found
+/// within 2 %.
 #[test]
 fn states_follow_their_order_and_the_bandwidth_is_found() {
     let mut path = Path::new(1000, 0.0);
@@ -187,10 +188,14 @@ fn states_follow_their_order_and_the_bandwidth_is_found() {
     assert!((ROUND_TRIP * 5..=ROUND_TRIP * 14).contains(&startup), "{startup}");
     let rate = path.bbr.model.max_bandwidth().octets_per_second(SEGMENT, GAIN_ONE) as f64;
     let line = (RATE * u64::from(SEGMENT)) as f64;
-    assert!((rate / line - 1.0).abs() < 0.02, "{rate} of {line} octets a second");
+    assert!(
+        (rate / line - 1.0).abs() < 0.02,
+        "the estimate is {rate} octets a second, the rate of the link {line}"
+    );
 }
 
-/// Section 5.6.2: the rate is 1 % below the bandwidth except in probes; section 5.3.4.2: ProbeRTT costs at most 2 %.
+/// The pacing rate is 1 % below the bandwidth except in probes (draft-ietf-ccwg-bbr-05, section 5.6.2), and
+/// ProbeRTT costs at most 2 % (section 5.3.4.2).
 #[test]
 fn a_clean_link_is_used_and_its_queue_is_short() {
     let mut path = Path::new(1000, 0.0);
@@ -202,10 +207,11 @@ fn a_clean_link_is_used_and_its_queue_is_short() {
         waits += path.line_free.saturating_since(path.now).as_secs_f64() * RATE as f64;
         looks += 1.0;
     });
-    assert!(waits / looks < f64::from(BDP) / 4.0, "{} segments wait in the mean", waits / looks);
+    assert!(waits / looks < f64::from(BDP) / 4.0, "on average {} segments are queued", waits / looks);
 }
 
-/// Section 5.3.3.5: between two probes the rate falls by 1 % in each round with losses, here for at most 3 s or 75 rounds, finally to half.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.5: between two probes (here at most 3 s or 75 rounds), each round with
+/// losses reduces the rate by 1 %, in the end to half.
 #[test]
 fn one_per_cent_random_loss_costs_little_throughput() {
     let mut path = Path::new(1000, 0.01);
@@ -214,7 +220,8 @@ fn one_per_cent_random_loss_costs_little_throughput() {
     assert!(used > 0.8, "{used}");
 }
 
-/// Section 5.5.10.2: with a short queue the sender finds inflight_longterm, and the queue does not overflow for long.
+/// draft-ietf-ccwg-bbr-05, section 5.5.10.2: with a short queue the sender finds inflight_longterm, and the queue
+/// does not overflow for long.
 #[test]
 fn short_queue_is_used_with_few_losses() {
     let mut path = Path::new(20, 0.0);
@@ -222,10 +229,14 @@ fn short_queue_is_used_with_few_losses() {
     let (lost, sent) = (path.lost, path.sent);
     let used = path.utilisation(20);
     let share = f64::from(path.lost - lost) / f64::from(path.sent - sent);
-    assert!(used > 0.9 && share < 0.02, "{used} used, {share} lost");
+    assert!(
+        used > 0.9 && share < 0.02,
+        "shares of the rate that is used and of segments that are lost: {used}, {share}"
+    );
 }
 
-/// Section 5.3.4: every five seconds half of the bandwidth-delay product is in flight for 200 ms and a round.
+/// draft-ietf-ccwg-bbr-05, section 5.3.4: every five seconds half of the bandwidth-delay product is in flight for
+/// 200 ms and a round.
 #[test]
 fn round_trip_is_probed_every_five_seconds() {
     let mut path = Path::new(1000, 0.0);
@@ -252,7 +263,8 @@ fn round_trip_is_probed_every_five_seconds() {
     assert!((BDP / 2 - 10..=BDP / 2 + 5).contains(&min), "{min}");
 }
 
-/// Section 5.3.3.5: for small bandwidth-delay products as often as Reno would need, at most 63 rounds, or after 2 to 3 seconds.
+/// draft-ietf-ccwg-bbr-05, section 5.3.3.5: the sender probes for bandwidth every 2 to 3 seconds or, if the
+/// bandwidth-delay product is small, as often as Reno would need, but after at most 63 rounds.
 #[test]
 fn bandwidth_is_probed_every_2_to_3_seconds_or_63_rounds() {
     let mut path = Path::new(1000, 0.0);

@@ -21,7 +21,8 @@ const DATA_LETTERS: [(DataFlags, char); 4] = [
     (DataFlags::END, 'E'),
 ];
 
-/// The values that an inbound chunk echoes if the script omits them: the last cookie and heartbeat information.
+/// The cookie and the heartbeat information that arrived last. An inbound chunk echoes them if the script omits
+/// the values.
 #[derive(Debug, Default)]
 pub(super) struct PeerValues {
     pub(super) cookie: Bytes,
@@ -64,7 +65,7 @@ pub(super) fn read(item: &Item, seen: &PeerValues) -> Result<Chunk, String> {
     })
 }
 
-/// The names of outbound chunks.
+/// The names of chunks that can appear in outbound packets.
 const CHUNK_NAMES: [&str; 20] = [
     "DATA",
     "INIT",
@@ -97,8 +98,8 @@ fn unknown(name: &str) -> String {
     format!("unknown chunk {name}; write CHUNK[type=N, val=[...]]")
 }
 
-/// Returns the octets of `key`, or generated ones that fill `len` after a header of `header` octets. `None` without
-/// `key` and `len`.
+/// Returns the octets given by `key`. Without it, generates octets so that the item has the length `len`,
+/// including a header of `header` octets. `None` without `key` and `len`.
 fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String> {
     if item.get(key).is_none() {
         let length = length_of(item)?;
@@ -111,7 +112,7 @@ fn octets(item: &Item, key: &str, header: usize) -> Result<Option<Bytes>, String
         .ok_or_else(|| format!("{key} of {} is not a list of octets; write [0x01, 0x02]", item.name))
 }
 
-/// Returns the value of `len`, if it is given.
+/// Returns the value of `len`; `None` if it is missing.
 fn length_of(item: &Item) -> Result<Option<usize>, String> {
     let length: Option<usize> = item.get("len").map(|_| item.count("len")).transpose()?;
     match length {
@@ -122,12 +123,13 @@ fn length_of(item: &Item) -> Result<Option<usize>, String> {
     }
 }
 
-/// Returns `length` octets of generated user data, which identify the fragment by its TSN.
+/// Generates `length` octets of user data from a TSN, so that they identify the fragment.
 pub(super) fn user_data(tsn: u32, length: usize) -> Bytes {
     (0..length).map(|at| tsn.to_be_bytes()[at % 4] ^ (at / 4) as u8).collect()
 }
 
-/// Returns the user data of a DATA chunk: `val`, otherwise generated octets that fill `len` after a header of `header` octets.
+/// Returns the user data of a DATA chunk: those of `val`, or generated octets so that the chunk has the length
+/// `len`, including a header of `header` octets.
 fn fragment(item: &Item, header: usize) -> Result<Bytes, String> {
     if item.get("val").is_some() {
         return Ok(octets(item, "val", header)?.unwrap_or_default());
@@ -156,7 +158,7 @@ fn data_flags(item: &Item) -> DataFlags {
     set.fold(DataFlags::default(), |flags, (flag, _)| flags | flag)
 }
 
-/// Parses I-DATA: with `ppid` if it begins a message, otherwise with `fsn`.
+/// Parses an I-DATA chunk. The first fragment of a message has `ppid`, all others have `fsn`.
 fn i_data(item: &Item) -> Result<IData, String> {
     let flags = data_flags(item);
     let begins = flags.contains(DataFlags::BEGIN);
@@ -216,7 +218,7 @@ fn parameter(item: &Item) -> Result<Parameter, String> {
     })
 }
 
-/// Returns the list `types` of a parameter.
+/// Returns the types in the list `types` of a parameter.
 fn kinds<T: TryFrom<u64>>(item: &Item) -> Result<Vec<T>, String> {
     let list =
         item.get("types").ok_or_else(|| format!("{} has no types; write types=[64, 194]", item.name))?;
@@ -422,13 +424,13 @@ fn list(parts: impl Iterator<Item = String>) -> String {
     format!("[{}]", parts.collect::<Vec<_>>().join(","))
 }
 
-/// Adds the total length and the octets.
+/// Adds the total length and the octets of a value to an item.
 fn opaque(item: Item, value: &[u8]) -> Item {
     item.with("len", &(4 + value.len()))
         .with("val", &list(value.iter().map(|octet| format!("0x{octet:02x}"))))
 }
 
-/// Returns a chunk or a parameter as type, length and octets.
+/// Returns a chunk or a parameter as an item with type, length and octets.
 fn raw(name: &str, whole: &[u8]) -> Item {
     let [first, second, high, low, value @ ..] = whole else { return Item::new(name) };
     let length = usize::from(u16::from_be_bytes([*high, *low]));

@@ -7,13 +7,13 @@ use crate::tokens::{self, number, split};
 /// Maximum nesting of brackets, such as a parameter in a chunk.
 const MAX_NESTED: usize = 16;
 
-/// A chunk, a parameter or an error cause.
+/// A chunk, a parameter or an error cause, in the syntax of scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Item {
     pub(super) name: String,
     fields: Vec<(String, String)>,
     pub(super) items: Vec<Item>,
-    /// Whether the item ends in `...`, so that it matches one that contains more items.
+    /// Whether the item ends in `...`, so that it also matches items that contain more.
     open: bool,
 }
 
@@ -31,7 +31,7 @@ impl Item {
         Self { items: items.into_iter().collect(), ..self }
     }
 
-    /// Parses items separated by `;`.
+    /// Parses several items that are separated by `;`.
     pub(super) fn parse_all(text: &str) -> Result<Vec<Self>, String> {
         split(text, ';').into_iter().map(|item| Self::parse(item, 0)).collect()
     }
@@ -57,7 +57,7 @@ impl Item {
         Ok(item)
     }
 
-    /// Returns the item with the number of its type instead of its name.
+    /// Returns the item with the number of its type in place of its name.
     fn generic(self) -> Self {
         match self.name.as_str() {
             "FORWARD_TSN_SUPPORTED" => Self::new("PARAMETER").with("type", &0xc000),
@@ -69,7 +69,7 @@ impl Item {
         }
     }
 
-    /// Returns the value of `key`; `None` if it is missing or `...`.
+    /// Returns the value of `key` in this item; `None` if it is missing or `...`.
     pub(super) fn get(&self, key: &str) -> Option<&str> {
         let value = self.fields.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
         value.filter(|value| *value != "...")
@@ -88,13 +88,13 @@ impl Item {
         if self.get(key).is_some() { self.count(key) } else { Ok(otherwise) }
     }
 
-    /// Returns the elements of `key=[a, b]`; empty if the key is missing.
+    /// Returns the elements of the list `key=[a, b]`; empty if the key is missing.
     pub(super) fn list(&self, key: &str) -> Vec<&str> {
         self.get(key).map_or(Vec::new(), |list| split(list.trim_matches(['[', ']']), ','))
     }
 
-    /// Returns whether `got` matches this item. Missing fields match anything; missing items match only if
-    /// this item ends in `...`.
+    /// Returns whether `got` matches this item. Missing fields match anything; nested items may be missing only
+    /// if this item ends in `...`.
     pub(super) fn describes(&self, got: &Self) -> bool {
         let same = |(key, value): &(String, String)| {
             value == "..." || got.get(key).is_some_and(|other| is_same(key, value, other))
@@ -102,7 +102,8 @@ impl Item {
         self.name == got.name && self.fields.iter().all(same) && self.describes_items(&got.items)
     }
 
-    /// Compares the items: all of them in this order, or with `...` any of them among others. Parameters of a handshake have no order.
+    /// Compares the items inside this item with `got`. All must match in order; if this item ends in `...`, `got`
+    /// may contain further ones. Parameters of a handshake may have any order.
     fn describes_items(&self, got: &[Self]) -> bool {
         if matches!(self.name.as_str(), "INIT" | "INIT_ACK") {
             let mut rest: Vec<&Self> = got.iter().collect();
@@ -121,7 +122,7 @@ impl Item {
     }
 }
 
-/// Returns whether two values of `key` are equal.
+/// Returns whether two values of `key` are equal, regardless of their notation.
 fn is_same(key: &str, value: &str, other: &str) -> bool {
     let both = |one: Option<u64>, other: Option<u64>| one.is_some() && one == other;
     value == other
@@ -130,7 +131,8 @@ fn is_same(key: &str, value: &str, other: &str) -> bool {
         || contains(key, value, other)
 }
 
-/// Compares chunks or parameters within a field, as in error causes; `other` has type numbers and octets only.
+/// Compares chunks or parameters within a field, such as that of an error cause. `other` contains only type
+/// numbers and octets.
 fn contains(key: &str, value: &str, other: &str) -> bool {
     if !matches!(key, "chk" | "param" | "params") {
         return false;
@@ -143,7 +145,7 @@ fn contains(key: &str, value: &str, other: &str) -> bool {
     value.len() == other.len() && value.iter().zip(&other).all(|(item, got)| item.describes(got))
 }
 
-/// Names and numbers of the types in lists. RFC 9260 sections 3.3.2 and 12.1, RFC 5061 section 4.2.7.
+/// Names and numbers of types that scripts can list. RFC 9260 sections 3.3.2 and 12.1, RFC 5061 section 4.2.7.
 const KINDS: [(&str, u64); 11] = [
     ("IPv4", 5),
     ("IPv6", 6),
@@ -158,7 +160,7 @@ const KINDS: [(&str, u64); 11] = [
     ("I_FORWARD_TSN", 194),
 ];
 
-/// Returns the number of a type; `None` if its name is unknown.
+/// Returns the number of a type from its name; `None` if the name is unknown.
 pub(super) fn kind(text: &str) -> Option<u64> {
     integer(text).or_else(|| KINDS.iter().find(|(name, _)| *name == text.trim()).map(|(_, kind)| *kind))
 }

@@ -7,7 +7,7 @@ mod ours;
 mod usrsctp;
 mod wire;
 
-/// Parameters of the transfer, the same for all stacks.
+/// Parameters of the transfer, which are the same for all stacks.
 #[derive(Clone, Copy)]
 struct Bulk {
     messages: u64,
@@ -15,17 +15,17 @@ struct Bulk {
 }
 
 impl Bulk {
-    /// Maximum octets of a packet, without the IP header.
+    /// Maximum length of a packet in octets, without the IP header.
     const MTU: usize = 1400;
     const DELAY: hol_base::Duration = hol_base::Duration::from_millis(1);
-    /// Octets of the buffers at both ends, as in Linux.
+    /// Size of the send and receive buffers in octets, as in Linux.
     const BUFFER: usize = 212_992;
 }
 
 /// Returns the processor time of this thread in ns. proc(5), schedstat.
 fn used() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts it");
-    text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("a number comes first")
+    text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first argument is a number")
 }
 
 fn timed(transfer: impl FnOnce()) -> u64 {

@@ -55,6 +55,6 @@ fn message(payload: &Bytes) -> Message {
 }
 
 fn octets(packet: Packet) -> Bytes {
-    let Transport::Sctp(packet) = packet.transport else { panic!("{packet} is no SCTP") };
+    let Transport::Sctp(packet) = packet.transport else { panic!("{packet} is not SCTP") };
     packet.to_bytes()
 }

@@ -28,7 +28,7 @@ impl Program {
         None
     }
 
-    /// Runs the transfer in the program; returns the processor time of the program in ns.
+    /// Runs the transfer in the usrsctp program; returns the processor time of that program in ns.
     pub fn transfer(&self, bulk: Bulk) -> u64 {
         let Bulk { messages, octets } = bulk;
         let words =

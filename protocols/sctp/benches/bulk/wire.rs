@@ -10,7 +10,7 @@ use crate::Bulk;
 #[derive(Default)]
 pub struct Wire {
     pub now: Time,
-    /// Packets in transit: time of arrival, destination, octets.
+    /// Packets in transit, each with its arrival time, destination and octets.
     under_way: VecDeque<(Time, usize, Bytes)>,
 }
 
@@ -19,7 +19,8 @@ impl Wire {
         self.under_way.push_back((self.now + Bulk::DELAY, to, octets.into()));
     }
 
-    /// Advances to the next packet or to the deadline of an end; returns the packets that arrive then.
+    /// Advances the time to the next arrival or to the deadline `due` of an endpoint. Returns the
+    /// packets that arrive then.
     pub fn advance(&mut self, due: Option<Time>) -> Vec<(usize, Bytes)> {
         let arrival = self.under_way.front().map(|(at, ..)| *at);
         self.now =

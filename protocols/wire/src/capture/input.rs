@@ -2,25 +2,25 @@
 
 use std::io::{self, Read};
 
-/// A source of octets that counts them.
+/// Reads a capture, and counts its octets.
 #[derive(Debug)]
 pub(super) struct Input<R> {
     source: R,
     offset: u64,
 }
 
-/// The order of the octets of a number in a capture.
+/// The byte order of the numbers in a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
     Big,
 }
 
-/// The reason why there is no further packet.
+/// Why a capture contains no further packet.
 pub(super) enum StopReason {
     /// The capture ends after a complete packet.
     End,
-    /// The input is truncated.
+    /// The capture ends within a packet or block.
     Truncated,
     Broken(u64, &'static str),
     Read(io::Error),
@@ -53,15 +53,15 @@ impl<R: Read> Input<R> {
         self.offset
     }
 
-    /// Returns the next `N` octets; `StopReason::End` at the end of the file, `StopReason::Truncated` if the file
-    /// ends within them.
+    /// Returns the next `N` octets. Fails with `StopReason::End` at the end of the file, and with
+    /// `StopReason::Truncated` if the file ends within these octets.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], StopReason> {
         let octets = self.octets(N)?;
         Ok(octets.try_into().expect("the slice has the requested length"))
     }
 
-    /// Returns the next `count` octets, with the errors of `take`. The count comes from the file, so no more memory
-    /// is allocated than the file has octets.
+    /// Returns the next `count` octets; fails like `take`. As `count` comes from the file and may be wrong, memory
+    /// is allocated only for octets that are read.
     pub fn octets(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         let mut octets = Vec::new();
         let read =
@@ -74,7 +74,7 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Returns the next `count` octets; `StopReason::Truncated` if the file ends before them or within them.
+    /// Returns the next `count` octets; fails with `StopReason::Truncated` if the file ends before or within them.
     pub fn rest(&mut self, count: usize) -> Result<Vec<u8>, StopReason> {
         self.octets(count)
             .map_err(|halt| if matches!(halt, StopReason::End) { StopReason::Truncated } else { halt })

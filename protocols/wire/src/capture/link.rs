@@ -6,7 +6,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkType(pub u32);
 
-/// A link type whose packets are not supported, because the header cannot be removed.
+/// The packets of this link type cannot be read, because its header is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "link type {0}{name}; supported are Ethernet, PPP, IEEE 802.11, raw IP, Linux's cooked captures and loopback",
@@ -14,7 +14,7 @@ pub struct LinkType(pub u32);
 )]
 pub struct UnsupportedLinkType(pub u32);
 
-/// Returns the name of a common link type.
+/// Returns the name of a common link type in parentheses; empty for other types.
 const fn name(link: &u32) -> &'static str {
     match link {
         189 | 220 => " (USB)",
@@ -26,19 +26,21 @@ const fn name(link: &u32) -> &'static str {
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
-/// Tags of IEEE 802.1Q and 802.1ad, and those that switches used before 802.1ad.
+/// Ethertypes of VLAN tags: those of IEEE 802.1Q and 802.1ad, and those that switches used before 802.1ad.
 const VLAN_TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// Ethertypes of MPLS. RFC 5332 section 3.
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 /// Ethertype of PPPoE, session stage. RFC 2516 section 4.
 const PPPOE: u16 = 0x8864;
-/// Ethertype of Ethernet in GRE. RFC 1701.
+/// Protocol type of Ethernet frames in GRE. RFC 1701.
 const BRIDGED_ETHERNET: u16 = 0x6558;
-/// Maximum nesting of headers. A tunnel at this depth is not opened, so its own IP packet is the result.
+/// Maximum nesting of headers. Tunnels beyond this depth are not opened; the result is then the IP packet of the
+/// tunnel itself.
 const MAX_DEPTH: u32 = 8;
 
 impl LinkType {
-    /// Returns the IP packet in these octets, without tunnels around it; `None` for another protocol, or too few octets.
+    /// Returns the IP packet in a captured packet; if it is in tunnels, the innermost IP packet. `None` if there
+    /// is no IP packet, or too few octets.
     pub fn ip_packet(self, octets: &[u8]) -> Result<Option<&[u8]>, UnsupportedLinkType> {
         let typed = |at: usize, header: usize| network(half(octets, at)?, octets.get(header..)?, 0);
         Ok(match self.0 {
@@ -62,7 +64,7 @@ impl LinkType {
     }
 }
 
-/// Returns the IP packet after a header that identifies its content by an Ethertype.
+/// Returns the IP packet that follows a header with the Ethertype `kind`.
 fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
     match kind {
         _ if depth > MAX_DEPTH => None,
@@ -75,7 +77,8 @@ fn network(kind: u16, octets: &[u8], depth: u32) -> Option<&[u8]> {
     }
 }
 
-/// Returns the IP packet in an Ethernet frame; IEEE 802.3 has a length instead of an Ethertype before LLC.
+/// Returns the IP packet in an Ethernet frame. An IEEE 802.3 frame has a length in place of the Ethertype, and
+/// then LLC.
 fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
     const MAX_LENGTH: u16 = 1500;
     match half(octets, 12)? {
@@ -84,13 +87,14 @@ fn ethernet(octets: &[u8], depth: u32) -> Option<&[u8]> {
     }
 }
 
-/// Returns the IP packet after LLC with SNAP. RFC 1042.
+/// Returns the IP packet after an LLC header with SNAP. RFC 1042.
 fn llc(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let rest = octets.strip_prefix(&[0xaa, 0xaa, 0x03, 0, 0, 0])?;
     network(half(rest, 0)?, rest.get(2..)?, depth)
 }
 
-/// Returns the IP packet in PPP, with address and control or without (RFC 1661 section 2, RFC 1662 section 3.1).
+/// Returns the IP packet in a PPP frame, which may lack the address and control fields (RFC 1661 section 2, RFC
+/// 1662 section 3.1).
 fn ppp(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let octets = octets.strip_prefix(&[0xff, 0x03]).unwrap_or(octets);
     // A protocol number whose first octet is odd is compressed to that octet.
@@ -106,8 +110,8 @@ fn ppp(octets: &[u8], depth: u32) -> Option<&[u8]> {
     }
 }
 
-/// Returns the IP packet after the last MPLS label. RFC 3032 section 2.1. The first four bits after the label must be
-/// an IP version.
+/// Returns the IP packet that follows the MPLS labels. The first four bits after the last label must be an IP
+/// version. RFC 3032 section 2.1.
 fn mpls(octets: &[u8], depth: u32) -> Option<&[u8]> {
     let last = octets.chunks_exact(4).position(|label| label[2] & 1 == 1)?;
     let rest = octets.get(4 * (last + 1)..)?;
@@ -126,7 +130,7 @@ fn ieee80211(octets: &[u8]) -> Option<&[u8]> {
     if is_data { llc(octets.get(header..)?, 0) } else { None }
 }
 
-/// Returns the innermost IP packet of IP in IP, GRE, VXLAN and GTP; other packets are unchanged.
+/// Returns the innermost IP packet of a tunnel (IP in IP, GRE, VXLAN, GTP); returns other IP packets unchanged.
 fn innermost_ip(ip: &[u8], depth: u32) -> Option<&[u8]> {
     const IPV4_IN_IP: u8 = 4;
     const IPV6_IN_IP: u8 = 41;
@@ -147,7 +151,8 @@ fn innermost_ip(ip: &[u8], depth: u32) -> Option<&[u8]> {
     Some(inner.unwrap_or(ip))
 }
 
-/// Returns the protocol and the payload of an IP packet after its extension headers; `None` for a fragment.
+/// Returns the protocol number and the payload of an IP packet, after its extension headers; `None` for a
+/// fragment.
 fn ip_payload(ip: &[u8]) -> Option<(u8, &[u8])> {
     match ip.first()? >> 4 {
         4 if half(ip, 6)? & 0x3fff == 0 => Some((*ip.get(9)?, ip.get(usize::from(ip[0] & 0x0f) * 4..)?)),
@@ -165,12 +170,12 @@ fn ip_payload(ip: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// Returns the IP packet of this version in a tunnel.
+/// Returns the IP packet in a tunnel, which must have the IP version `version`.
 fn inner_ip(octets: &[u8], version: u8, depth: u32) -> Option<&[u8]> {
     (octets.first()? >> 4 == version).then(|| innermost_ip(octets, depth + 1)).flatten()
 }
 
-/// Returns the IP packet in GRE. RFC 2784 section 2, with RFC 2890's key and sequence number.
+/// Returns the IP packet in GRE. RFC 2784 section 2, with the key and sequence number of RFC 2890.
 fn gre(payload: &[u8], depth: u32) -> Option<&[u8]> {
     let (flags, kind) = (half(payload, 0)?, half(payload, 2)?);
     let options = [0x8000_u16, 0x2000, 0x1000].iter().filter(|flag| flags & **flag != 0).count();
@@ -181,7 +186,7 @@ fn gre(payload: &[u8], depth: u32) -> Option<&[u8]> {
 
 /// Returns the IP packet in VXLAN. RFC 7348 section 5.
 fn vxlan(payload: &[u8], depth: u32) -> Option<&[u8]> {
-    /// The second port is the default of Linux.
+    /// UDP ports of VXLAN: the one that RFC 7348 assigns, and the default of Linux.
     const PORTS: [u16; 2] = [4789, 8472];
     const VALID: u8 = 0x08;
     let is_vxlan = PORTS.contains(&half(payload, 2)?) && payload.get(8)? & VALID != 0;
@@ -191,7 +196,7 @@ fn vxlan(payload: &[u8], depth: u32) -> Option<&[u8]> {
 /// Returns the IP packet in the user plane of GTP. 3GPP TS 29.281 section 5.
 fn gtp(payload: &[u8], depth: u32) -> Option<&[u8]> {
     const PORT: u16 = 2152;
-    /// Version 1, and GTP instead of GTP'.
+    /// The bits of a GTP header that mean version 1, and GTP (not GTP').
     const VERSION: u8 = 0x30;
     const G_PDU: u8 = 255;
     let (flags, kind) = (*payload.get(8)?, *payload.get(9)?);

@@ -26,7 +26,7 @@ pub struct CapturedPacket {
     pub link: LinkType,
     /// The captured octets.
     pub octets: Vec<u8>,
-    /// The number of octets at the end of the packet that were not captured.
+    /// Number of octets at the end of the packet that were not captured.
     pub cut: u32,
 }
 
@@ -39,7 +39,7 @@ pub struct CaptureInterface {
     pub link: LinkType,
 }
 
-/// The reason why a capture cannot be read completely.
+/// Why a capture cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file is empty.
@@ -51,19 +51,19 @@ pub enum CaptureError {
     /// The file ends inside a packet or block.
     #[error("is truncated at octet {offset}, after packet {packets}")]
     Truncated {
-        /// Octets in the file.
+        /// Length of the file in octets.
         offset: u64,
         /// Number of complete packets before the error.
         packets: u64,
     },
-    /// An invalid packet or block.
+    /// The file contains an invalid packet or block.
     #[error("is invalid at octet {offset}, after packet {packets}: {problem}")]
     Broken {
-        /// Offset of the packet or block, in octets.
+        /// Offset in octets of the invalid packet or block.
         offset: u64,
         /// Number of complete packets before the error.
         packets: u64,
-        /// The problem.
+        /// What is invalid.
         problem: &'static str,
     },
     /// The input cannot be read.
@@ -71,7 +71,7 @@ pub enum CaptureError {
     Read(#[from] io::Error),
 }
 
-/// Returns what to do with a file of another format whose magic number is known; empty for other files.
+/// Returns advice for a file of another format whose magic number is known; empty for other files.
 const fn hint(magic: &[u8; 4]) -> &'static str {
     match magic {
         [0x1f, 0x8b, ..] => "; the file is compressed: decompress it with gunzip",
@@ -81,7 +81,7 @@ const fn hint(magic: &[u8; 4]) -> &'static str {
     }
 }
 
-/// Reads the packets of a capture one after the other; the iterator ends after an error.
+/// Reads the packets of a capture one after the other. The iterator ends after an error.
 #[derive(Debug)]
 pub struct CaptureReader<R> {
     input: Input<R>,

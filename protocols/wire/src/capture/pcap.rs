@@ -4,20 +4,21 @@ use std::io::Read;
 
 use super::{ByteOrder, CaptureInterface, CapturedPacket, Input, LinkType, StopReason};
 
-/// Maximum number of octets of a record, as in libpcap.
+/// Maximum length of a record in octets, as in libpcap.
 pub(super) const MAX_RECORD: usize = 256 << 10;
 
 #[derive(Debug)]
 /// Reads a pcap file.
 pub(super) struct Pcap {
     order: ByteOrder,
-    /// Nanoseconds per tick.
+    /// Length of a time stamp tick in nanoseconds.
     tick: u64,
     interface: [CaptureInterface; 1],
 }
 
 impl Pcap {
-    /// Returns byte order and nanoseconds per tick from the magic number.
+    /// Returns the byte order and the nanoseconds per tick that a magic number means; `None` if it
+    /// is unknown.
     pub fn byte_order(magic: [u8; 4]) -> Option<(ByteOrder, u64)> {
         const MICROSECONDS_MAGIC: u32 = 0xa1b2_c3d4;
         const NANOSECONDS_MAGIC: u32 = 0xa1b2_3c4d;
@@ -28,7 +29,7 @@ impl Pcap {
         })
     }
 
-    /// Reads the rest of the file header.
+    /// Reads the rest of the file header, after the magic number.
     pub fn read_header(
         input: &mut Input<impl Read>,
         order: ByteOrder,
@@ -41,7 +42,7 @@ impl Pcap {
         Ok(Self { order, tick, interface: [CaptureInterface { name: None, link }] })
     }
 
-    /// Returns the interface of the file.
+    /// Returns the only interface of the file.
     pub const fn interfaces(&self) -> &[CaptureInterface] {
         &self.interface
     }

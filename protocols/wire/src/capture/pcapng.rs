@@ -16,20 +16,20 @@ pub(super) struct Pcapng {
     section: usize,
 }
 
-/// The time stamps of an interface.
+/// How to convert the time stamps of an interface.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
-    /// Ticks per second.
+    /// Number of ticks per second.
     ticks: u64,
-    /// Seconds to add to a time stamp, which may be negative.
+    /// Number of seconds, possibly negative, to add to a time stamp.
     offset: i64,
 }
 
-/// Maximum number of octets of a block.
+/// Maximum length of a block in octets.
 const MAX_BLOCK: usize = 16 << 20;
 
 impl Pcapng {
-    /// Reads the rest of the first section header, after its type.
+    /// Reads the rest of the first section header, after its block type.
     pub fn read_header(input: &mut Input<impl Read>) -> Result<Self, StopReason> {
         let mut pcapng =
             Self { order: ByteOrder::Little, interfaces: Vec::new(), clocks: Vec::new(), section: 0 };
@@ -42,7 +42,7 @@ impl Pcapng {
         &self.interfaces
     }
 
-    /// Returns the next packet, and skips blocks of other kinds. A packet without a time is an error.
+    /// Returns the next packet, skipping blocks of other kinds. A packet without a time is an error.
     pub fn packet(&mut self, input: &mut Input<impl Read>) -> Result<CapturedPacket, StopReason> {
         loop {
             let begin = input.offset();
@@ -67,8 +67,8 @@ impl Pcapng {
         }
     }
 
-    /// Reads a section header. Section 4.1: the type is the same in both byte orders; the magic number after the length shows
-    /// which one applies.
+    /// Reads a section header. Its block type is the same in both byte orders; the magic number after the length
+    /// shows which one applies. draft-ietf-opsawg-pcapng, section 4.1.
     fn section_header(&mut self, input: &mut Input<impl Read>) -> Result<(), StopReason> {
         let length = take_rest(input)?;
         let begin = input.offset();
@@ -82,7 +82,7 @@ impl Pcapng {
         Ok(())
     }
 
-    /// Returns the body of a block whose type has been read. Section 3.1.
+    /// Returns the body of a block whose type has been read. draft-ietf-opsawg-pcapng, section 3.1.
     fn body(&self, input: &mut Input<impl Read>, begin: u64) -> Result<Vec<u8>, StopReason> {
         let length = block_length(self.order.decode_u32(take_rest(input)?), begin)?;
         let mut body = input.rest(length - 8)?;
@@ -90,7 +90,7 @@ impl Pcapng {
         Ok(body)
     }
 
-    /// Reads an interface description. Section 4.2.
+    /// Reads an interface description. draft-ietf-opsawg-pcapng, section 4.2.
     fn read_interface(&mut self, body: &[u8]) -> Option<()> {
         let (fields, options) = body.split_first_chunk::<8>()?;
         let link = LinkType(self.order.decode_u16([fields[0], fields[1]]).into());
@@ -119,7 +119,7 @@ impl Pcapng {
         }
     }
 
-    /// Returns the options of a block. Section 3.5.
+    /// Returns the options of a block. draft-ietf-opsawg-pcapng, section 3.5.
     fn options<'o>(&self, mut octets: &'o [u8]) -> impl Iterator<Item = (u16, &'o [u8])> {
         let order = self.order;
         std::iter::from_fn(move || {
@@ -132,7 +132,8 @@ impl Pcapng {
         })
     }
 
-    /// Returns the packet of an Enhanced Packet Block, whose interface number has `width` octets. Section 4.3.
+    /// Returns the packet of an Enhanced Packet Block, whose interface number has `width` octets.
+    /// draft-ietf-opsawg-pcapng, section 4.3.
     fn enhanced(&self, body: &[u8], width: usize) -> Option<CapturedPacket> {
         let (head, rest) = body.split_first_chunk::<20>()?;
         let (fields, _) = head.as_chunks::<4>();
@@ -158,7 +159,8 @@ impl Clock {
     }
 }
 
-/// Returns ticks per second: a power of ten, or of two if the highest bit is set. Section 4.2.
+/// Returns the number of ticks per second: a power of ten, or a power of two if the highest bit of `resolution` is
+/// set. draft-ietf-opsawg-pcapng, section 4.2.
 const fn ticks(resolution: u8) -> Option<u64> {
     let exponent = (resolution & 0x7f) as u32;
     if resolution & 0x80 == 0 { 10u64.checked_pow(exponent) } else { 2u64.checked_pow(exponent) }
@@ -168,8 +170,8 @@ fn take_rest(input: &mut Input<impl Read>) -> Result<[u8; 4], StopReason> {
     Ok(input.rest(4)?.try_into().expect("the slice has the requested length"))
 }
 
-/// Checks the length of a block in octets, with its type and both copies of the length: at least 12, and a multiple
-/// of 4.
+/// Checks the length in octets of a block, including its type and both copies of the length: at least 12, and a
+/// multiple of 4.
 fn block_length(length: u32, begin: u64) -> Result<usize, StopReason> {
     let length = length as usize;
     match length {

@@ -6,40 +6,40 @@ use smallvec::SmallVec;
 use super::{Secrets, packets, protection};
 use crate::{Address, SendTimes, udp};
 
-/// Length in octets of the connection IDs of endpoints in the model world; a short header does not state the length.
-/// RFC 9000 section 17.3.1.
+/// Length in octets of the connection IDs of endpoints in the model world (the simulator). A short header does not
+/// state the length. RFC 9000 section 17.3.1.
 pub const CONNECTION_ID_OCTETS: usize = 8;
 
-/// One UDP datagram with QUIC packets, not yet protected.
+/// A UDP datagram with QUIC packets that are not encrypted yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
     /// Source port.
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// The unprotected packets.
+    /// The QUIC packets, unencrypted.
     pub payload: Bytes,
-    /// The secrets that encrypt the packets on the wire.
+    /// The secrets with which the packets are encrypted on the wire.
     pub secrets: Secrets,
-    /// The user data in the packets, in the order of the frames; not on the wire.
+    /// The user data in the packets, in the order of the frames. This list is not on the wire.
     pub carried: SmallVec<[TimedData; 2]>,
 }
 
-/// User data of one STREAM or DATAGRAM frame, and when it was sent; for measurement only.
+/// The user data of one STREAM or DATAGRAM frame, and when they were sent. This is for measurement only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimedData {
-    /// The stream; `None` for a DATAGRAM frame.
+    /// Number of the stream; `None` for a DATAGRAM frame.
     pub stream: Option<u64>,
     /// Offset of the first octet in the stream.
     pub start: u64,
-    /// Offset after the last octet in the stream.
+    /// Offset that follows the last octet in the stream.
     pub end: u64,
     /// When the data were sent.
     pub stamp: SendTimes,
 }
 
 impl Datagram {
-    /// Returns the number of octets of UDP header and payload; encryption does not change their number.
+    /// Returns the length in octets of the UDP header and the payload. Encryption does not change the length.
     pub fn length(&self) -> usize {
         udp::Datagram::HEADER_LENGTH + self.payload.len()
     }
@@ -54,7 +54,7 @@ impl Datagram {
         udp::Datagram { source_port, destination_port, payload, stamp }.emit(source, destination, out);
     }
 
-    /// Returns the packets as on the wire; those from the first malformed packet on are not encrypted.
+    /// Returns the packets as they are on the wire. From the first malformed packet on, they are not encrypted.
     fn protected(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.payload.len());
         for packet in packets(&self.payload).map_while(Result::ok) {

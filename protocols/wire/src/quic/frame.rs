@@ -5,109 +5,118 @@ use smallvec::{SmallVec, smallvec};
 use super::varint::{skip, take};
 use crate::ParseError;
 
-/// A QUIC frame, without content that only an endpoint needs.
+/// A QUIC frame, without the content that only an endpoint needs. RFC 9000 section 19.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// PADDING: the number of octets. Section 19.1.
+    /// PADDING frames, as their number of octets. RFC 9000 section 19.1.
     Padding(usize),
-    /// PING. Section 19.2.
+    /// PING frame. RFC 9000 section 19.2.
     Ping,
-    /// ACK. Section 19.3.
+    /// ACK frame. RFC 9000 section 19.3.
     Ack {
-        /// The ranges of packet numbers, each with both ends, the largest first.
+        /// The acknowledged ranges of packet numbers, each with its first and last number, the
+        /// largest range first.
         ranges: SmallVec<[(u64, u64); 4]>,
     },
-    /// RESET_STREAM. Section 19.4.
+    /// RESET_STREAM frame. RFC 9000 section 19.4.
     ResetStream {
-        /// The stream.
+        /// Number of the stream.
         id: u64,
         /// The application's error code.
         error: u64,
         /// The final size of the stream in octets.
         final_size: u64,
     },
-    /// STOP_SENDING. Section 19.5.
+    /// STOP_SENDING frame. RFC 9000 section 19.5.
     StopSending {
-        /// The stream.
+        /// Number of the stream.
         id: u64,
         /// The application's error code.
         error: u64,
     },
-    /// CRYPTO. Section 19.6.
+    /// CRYPTO frame. RFC 9000 section 19.6.
     Crypto {
-        /// Offset of the first octet.
+        /// Offset of the first octet in the handshake messages.
         offset: u64,
-        /// Length in octets.
+        /// Length of the data in octets.
         length: u64,
     },
-    /// NEW_TOKEN. Section 19.7.
+    /// NEW_TOKEN frame. RFC 9000 section 19.7.
     NewToken,
-    /// STREAM. Section 19.8.
+    /// STREAM frame. RFC 9000 section 19.8.
     Stream {
-        /// The stream.
+        /// Number of the stream.
         id: u64,
-        /// Offset of the first octet.
+        /// Offset of the first octet in the stream.
         offset: u64,
-        /// Length in octets.
+        /// Length of the data in octets.
         length: u64,
         /// Whether the stream ends with this frame.
         fin: bool,
     },
-    /// MAX_DATA: the maximum. Section 19.9.
+    /// MAX_DATA frame, with the maximum number of octets on all streams. RFC 9000 section 19.9.
     MaxData(u64),
-    /// MAX_STREAM_DATA: stream and maximum. Section 19.10.
+    /// MAX_STREAM_DATA frame, with the stream and the maximum number of octets on it. RFC 9000
+    /// section 19.10.
     MaxStreamData(u64, u64),
-    /// MAX_STREAMS: the kind of streams and the maximum. Section 19.11.
+    /// MAX_STREAMS frame, with the kind of streams and their maximum number. RFC 9000 section
+    /// 19.11.
     MaxStreams(StreamKind, u64),
-    /// DATA_BLOCKED: the limit. Section 19.12.
+    /// DATA_BLOCKED frame, with the limit that blocks the sender, in octets. RFC 9000 section
+    /// 19.12.
     DataBlocked(u64),
-    /// STREAM_DATA_BLOCKED: stream and limit. Section 19.13.
+    /// STREAM_DATA_BLOCKED frame, with the stream and the limit that blocks the sender, in octets.
+    /// RFC 9000 section 19.13.
     StreamDataBlocked(u64, u64),
-    /// STREAMS_BLOCKED: the kind of streams and the limit. Section 19.14.
+    /// STREAMS_BLOCKED frame, with the kind of streams and the limit of their number. RFC 9000
+    /// section 19.14.
     StreamsBlocked(StreamKind, u64),
-    /// NEW_CONNECTION_ID. Section 19.15.
+    /// NEW_CONNECTION_ID frame. RFC 9000 section 19.15.
     NewConnectionId {
         /// The sequence number of the connection ID.
         sequence: u64,
-        /// The peer must retire connection IDs with a lower sequence number than this.
+        /// The peer must retire all connection IDs whose sequence number is below this.
         retire_prior_to: u64,
         /// The connection ID.
         id: SmallVec<[u8; 8]>,
     },
-    /// RETIRE_CONNECTION_ID: the sequence number. Section 19.16.
+    /// RETIRE_CONNECTION_ID frame, with the sequence number of the connection ID. RFC 9000 section
+    /// 19.16.
     RetireConnectionId(u64),
-    /// PATH_CHALLENGE. Section 19.17.
+    /// PATH_CHALLENGE frame. RFC 9000 section 19.17.
     PathChallenge,
-    /// PATH_RESPONSE. Section 19.18.
+    /// PATH_RESPONSE frame. RFC 9000 section 19.18.
     PathResponse,
-    /// CONNECTION_CLOSE. Section 19.19.
+    /// CONNECTION_CLOSE frame. RFC 9000 section 19.19.
     ConnectionClose {
         /// Whether the application closes the connection, not the transport.
         by_application: bool,
         /// The error code.
         error: u64,
     },
-    /// HANDSHAKE_DONE. Section 19.20.
+    /// HANDSHAKE_DONE frame. RFC 9000 section 19.20.
     HandshakeDone,
-    /// DATAGRAM: its length in octets. RFC 9221 section 4.
+    /// DATAGRAM frame, with its length in octets. RFC 9221 section 4.
     Datagram(u64),
-    /// Asks the peer to acknowledge less often. draft-ietf-quic-ack-frequency section 4.
+    /// ACK_FREQUENCY frame, which asks the peer to acknowledge less often.
+    /// draft-ietf-quic-ack-frequency, section 4.
     AckFrequency {
-        /// Number of ack-eliciting packets that may arrive without an acknowledgment.
+        /// Number of ack-eliciting packets that may arrive before the peer must acknowledge.
         threshold: u64,
-        /// Maximum delay in microseconds.
+        /// Maximum delay of an acknowledgment in microseconds.
         max_ack_delay: u64,
     },
-    /// Asks the peer to acknowledge at once. draft-ietf-quic-ack-frequency section 5.
+    /// IMMEDIATE_ACK frame, which asks the peer to acknowledge at once.
+    /// draft-ietf-quic-ack-frequency, section 5.
     ImmediateAck,
 }
 
 /// The kinds of streams. RFC 9000 section 2.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamKind {
-    /// Both ends send.
+    /// Both endpoints send on the stream.
     Bidirectional,
-    /// Only the end that opens the stream sends.
+    /// Only the endpoint that opens the stream sends on it.
     Unidirectional,
 }
 
@@ -213,14 +222,15 @@ fn numbers<const N: usize>(octets: &mut &[u8]) -> Result<[u64; N], ParseError> {
     Ok(numbers)
 }
 
-/// Skips zeros, and returns their number.
+/// Skips octets of zero, and returns their number.
 fn skip_padding(octets: &mut &[u8]) -> usize {
     let zeros = octets.iter().take_while(|octet| **octet == 0).count();
     *octets = &octets[zeros..];
     zeros
 }
 
-/// Parses an ACK. RFC 9000 section 19.3.1: gaps and lengths count down from the largest.
+/// Parses an ACK frame. Its gaps and range lengths count down from the largest packet number. RFC
+/// 9000 section 19.3.1.
 fn parse_ack(has_ecn: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     let [largest, _delay, count, first] = numbers(octets)?;
     let below = |high: u64, by: u64| high.checked_sub(by).ok_or(ParseError::Value);
@@ -259,7 +269,8 @@ fn new_connection_id(octets: &mut &[u8]) -> Result<Frame, ParseError> {
     Ok(Frame::NewConnectionId { sequence, retire_prior_to, id })
 }
 
-/// Parses CONNECTION_CLOSE; only the transport's variant has a frame type. RFC 9000 section 19.19.
+/// Parses a CONNECTION_CLOSE frame; only the transport's variant contains a frame type. RFC 9000
+/// section 19.19.
 fn connection_close(by_application: bool, octets: &mut &[u8]) -> Result<Frame, ParseError> {
     let error = take(octets)?;
     if !by_application {

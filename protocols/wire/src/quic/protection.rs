@@ -18,21 +18,21 @@ use sha2::Sha256;
 use super::cleartext::{EncryptionLevel, LONG_HEADER_BIT};
 use super::{CONNECTION_ID_OCTETS, CleartextPacket, PacketNumber};
 
-/// The values that determine the keys of a datagram.
+/// The values from which the keys of a datagram are derived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Secrets {
     /// The Destination Connection ID of the client's first Initial. RFC 9001 section 5.2.
     pub origin: [u8; CONNECTION_ID_OCTETS],
-    /// The sender of the datagram.
+    /// The endpoint that sends the datagram.
     pub sender: Side,
 }
 
-/// An end of a QUIC connection.
+/// An endpoint of a QUIC connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The side that opened the connection.
+    /// The endpoint that opened the connection.
     Client,
-    /// The side to which the connection was opened.
+    /// The endpoint to which the connection was opened.
     Server,
 }
 
@@ -43,8 +43,8 @@ pub(super) type Secret = [u8; 32];
 pub(super) const KEY_PHASE: u8 = 0x04;
 
 impl Side {
-    /// Returns the label of the secret for packets of this sender in a key log; `None` if a key log has no such secret.
-    /// draft-ietf-tls-keylogfile.
+    /// Returns the label that a key log uses for the secret of this sender's packets; `None` if a key log does not
+    /// contain such a secret. draft-ietf-tls-keylogfile.
     pub(super) const fn log_label(self, level: EncryptionLevel) -> Option<&'static str> {
         match (self, level) {
             (_, EncryptionLevel::Initial) | (Self::Server, EncryptionLevel::ZeroRtt) => None,
@@ -58,7 +58,7 @@ impl Side {
 }
 
 impl Secrets {
-    /// Returns the random of the ClientHello, which identifies a connection in a key log. RFC 8446 section
+    /// Returns the random value of the ClientHello, which identifies a connection in a key log. RFC 8446 section
     /// 4.1.2.
     pub fn client_random(self) -> [u8; 32] {
         let mut random = [0; 32];
@@ -66,7 +66,7 @@ impl Secrets {
         random
     }
 
-    /// Returns the key log of the connection: draft-ietf-tls-keylogfile, one secret per line.
+    /// Returns the key log of the connection, one secret per line. draft-ietf-tls-keylogfile.
     pub fn key_log(self) -> String {
         let mut log = String::new();
         for level in [EncryptionLevel::ZeroRtt, EncryptionLevel::Handshake, EncryptionLevel::OneRtt] {
@@ -80,7 +80,7 @@ impl Secrets {
         log
     }
 
-    /// Returns the traffic secret of a level. RFC 9001 section 5.2, RFC 8446 section 7.1.
+    /// Returns the traffic secret of an encryption level. RFC 9001 section 5.2, RFC 8446 section 7.1.
     pub(super) fn secret(self, level: EncryptionLevel) -> Secret {
         const INITIAL_SALT: [u8; 20] = [
             0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad,
@@ -112,7 +112,8 @@ pub(super) fn protect(packet: &CleartextPacket<'_>, secrets: Secrets, out: &mut 
     seal(&secret, expand(&secret, "quic hp"), (&header, packet.number_at), body, number, out);
 }
 
-/// Encrypts a packet with the keys of `secret` and the key of header protection, which updates do not change, and appends it to `out`.
+/// Encrypts a packet and appends it to `out`. The keys are derived from `secret`; the key of header protection is
+/// separate, because key updates do not change it.
 pub(super) fn seal(
     secret: &Secret,
     header_key: [u8; 16],
@@ -139,8 +140,8 @@ pub(super) fn nonce(secret: &Secret, number: u64) -> [u8; 12] {
     nonce
 }
 
-/// Masks the packet number and bits of the first octet with a sample of the ciphertext, or removes the mask if the packet
-/// `is_masked`. RFC 9001 section 5.4.
+/// Masks the packet number and bits of the first octet with a sample of the ciphertext; if the packet `is_masked`,
+/// removes the mask. RFC 9001 section 5.4.
 pub(super) fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8], is_masked: bool) {
     let Some(sample) = packet[number_at..].get(4..).and_then(|rest| rest.first_chunk::<16>()) else { return };
     let mut mask = (*sample).into();
@@ -152,7 +153,7 @@ pub(super) fn mask_header(key: [u8; 16], number_at: usize, packet: &mut [u8], is
     packet[number_at..number_at + length].iter_mut().zip(&mask[1..]).for_each(|(octet, mask)| *octet ^= mask);
 }
 
-/// Computes HKDF-Expand-Label with an empty context, to at most one block of SHA-256. RFC 8446 section 7.1.
+/// Computes HKDF-Expand-Label with an empty context, for at most one block of SHA-256. RFC 8446 section 7.1.
 pub(super) fn expand<const LENGTH: usize>(secret: &Secret, label: &str) -> [u8; LENGTH] {
     let length = [(LENGTH >> 8) as u8, LENGTH as u8, (6 + label.len()) as u8];
     let block = hmac(secret, &[&length, b"tls13 ", label.as_bytes(), &[0, 1]]);

@@ -9,13 +9,13 @@ use super::cleartext::{EncryptionLevel, LONG_HEADER_BIT, extent};
 use super::protection::{KEY_PHASE, Secret, Secrets, Side, expand, mask_header, nonce};
 use super::{CONNECTION_ID_OCTETS, PacketNumber, PacketNumberSpace};
 
-/// Decrypts the datagrams that are captured at one place, in their order. The packets use TLS_AES_128_GCM_SHA256, and
-/// connection IDs of [`CONNECTION_ID_OCTETS`] octets.
+/// Decrypts the QUIC datagrams of a capture, in the order in which they were captured at one place. The packets
+/// must use TLS_AES_128_GCM_SHA256, and connection IDs of [`CONNECTION_ID_OCTETS`] octets.
 #[derive(Debug, Default)]
 pub struct Unprotector {
-    /// The secrets of a key log, by label and client random.
+    /// The secrets of a key log, by label and the ClientHello's random value.
     log: BTreeMap<(String, String), Secret>,
-    /// The connections, by the caller's names.
+    /// The connections, by the numbers that the caller gives them.
     connections: BTreeMap<u64, Connection>,
 }
 
@@ -23,16 +23,16 @@ pub struct Unprotector {
 struct Connection {
     /// The Destination Connection ID of the client's first Initial.
     origin: Option<[u8; CONNECTION_ID_OCTETS]>,
-    /// The client random of the connection's secrets in the key log.
+    /// The ClientHello's random value, which identifies the connection's secrets in the key log.
     random: Option<String>,
-    /// Packets of the client (index 0) and of the server (1).
+    /// The state of the client's packets (index 0) and of the server's packets (1).
     senders: [Sender; 2],
 }
 
-/// What is known about the packets of one end.
+/// What is known about the packets of one endpoint.
 #[derive(Debug, Default)]
 struct Sender {
-    /// The largest packet number so far, by space.
+    /// The largest packet number so far in each packet number space.
     largest: [Option<u64>; 3],
     /// The number of key updates so far.
     generation: u64,
@@ -52,8 +52,9 @@ impl Unprotector {
         }
     }
 
-    /// Returns the packets of a datagram as endpoints of the model send them, in the clear and with the packet number in place of the
-    /// tag; ends before the first packet that cannot be decrypted. `connection` is any number that identifies the connection.
+    /// Decrypts the packets of a datagram. Returns them unencrypted, as endpoints of the model world send them,
+    /// with the packet number in place of the tag. Stops at the first packet that cannot be decrypted.
+    /// `connection` is a number that identifies the connection.
     pub fn open(&mut self, connection: u64, sender: Side, mut datagram: &[u8]) -> Vec<u8> {
         let mut clear = Vec::with_capacity(datagram.len());
         while let Ok((level, number_at, length)) = extent(datagram) {
@@ -91,8 +92,8 @@ impl Unprotector {
     }
 }
 
-/// Returns the traffic secrets with a label and the client randoms of their connections: of the connection with this `random`, or of all
-/// connections.
+/// Returns the traffic secrets with this label, each with the random value of its ClientHello: only those of the
+/// connection with the value `random` if it is given, otherwise those of all connections.
 fn logged(
     log: &BTreeMap<(String, String), Secret>,
     random: Option<&str>,
@@ -103,7 +104,7 @@ fn logged(
     wanted.map(|((_, random), secret)| (Some(random.clone()), *secret)).collect()
 }
 
-/// Decrypts the frames of a packet; `None` if these are not its keys.
+/// Decrypts the frames of a packet; `None` if the keys are not those of the packet.
 fn open_body(secret: &Secret, number: u64, header: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
     let mut body = sealed.to_vec();
     let key: [u8; 16] = expand(secret, "quic key");
@@ -114,7 +115,8 @@ fn open_body(secret: &Secret, number: u64, header: &[u8], sealed: &[u8]) -> Opti
 }
 
 impl Sender {
-    /// Decrypts a packet, whose first secret is `secret`, with the current, the next or the previous keys; `None` if that fails.
+    /// Decrypts a packet of a sender whose initial secret is `secret`, with the current, the next or the previous
+    /// keys; `None` if that fails.
     fn open(
         &mut self,
         secret: &Secret,
@@ -147,7 +149,7 @@ impl Sender {
         Some([head, &body, &PacketNumber { number, generation }.to_tag()].concat())
     }
 
-    /// Returns the packet number whose last octets are `truncated`. RFC 9000 appendix A.3.
+    /// Returns the complete packet number, whose last octets are `truncated`. RFC 9000 appendix A.3.
     fn full_number(&self, space: PacketNumberSpace, truncated: &[u8]) -> u64 {
         let expected = self.largest[space as usize].map_or(0, |largest| largest + 1);
         let window = 1_u64 << (8 * truncated.len());
@@ -171,7 +173,7 @@ fn first_connection_id(packet: &[u8]) -> Option<[u8; CONNECTION_ID_OCTETS]> {
     id.first_chunk().copied().filter(|_| has_length)
 }
 
-/// Parses a secret of SHA-256 in hexadecimal.
+/// Parses a 32-octet secret in hexadecimal.
 fn parse_secret(text: &str) -> Option<Secret> {
     let digits = text.chars().map(|c| c.to_digit(16)).collect::<Option<Vec<u32>>>()?;
     let octets: Vec<u8> =

@@ -2,7 +2,8 @@
 
 use crate::ParseError;
 
-/// Removes an integer from the front of `octets` and returns it.
+/// Removes a variable-length integer from the front of `octets` and returns it. RFC 9000 section
+/// 16.
 pub(super) fn take(octets: &mut &[u8]) -> Result<u64, ParseError> {
     let first = *octets.first().ok_or(ParseError::Truncated)?;
     let length = 1 << (first >> 6);
@@ -11,7 +12,7 @@ pub(super) fn take(octets: &mut &[u8]) -> Result<u64, ParseError> {
     Ok(value & ((1 << (8 * length - 2)) - 1))
 }
 
-/// Removes this many octets from the front.
+/// Removes `length` octets from the front of `octets` and returns them.
 pub(super) fn skip<'a>(octets: &mut &'a [u8], length: u64) -> Result<&'a [u8], ParseError> {
     let length = usize::try_from(length).map_err(|_| ParseError::Truncated)?;
     octets.split_off(..length).ok_or(ParseError::Truncated)

@@ -7,7 +7,7 @@ use super::{Parameter, tlv};
 use crate::{Address, ParseError};
 
 serial_number!(
-    /// Sequence number of an ASCONF chunk. RFC 5061 section 4.1.1.
+    /// Sequence number of ASCONF chunks. RFC 5061 section 4.1.1.
     AsconfSerial, u32, i32
 );
 
@@ -28,7 +28,7 @@ serial_number!(
 pub struct Asconf {
     /// Sequence number of the ASCONF.
     pub serial: AsconfSerial,
-    /// An address of the sender that its peer knows. The peer finds the association by it.
+    /// An address of the sender that the peer already knows, by which the peer finds the association.
     pub lookup: Address,
     /// The requests, in the order of processing.
     pub requests: Vec<Request>,
@@ -56,22 +56,22 @@ pub struct Request {
 /// A change of the sender's addresses. `0.0.0.0` and `::` mean the source address of the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AddressOperation {
-    /// Add IP Address, section 4.2.1.
+    /// Add IP Address request, RFC 5061 section 4.2.1.
     Add(Address),
-    /// Delete IP Address, section 4.2.2.
+    /// Delete IP Address request, RFC 5061 section 4.2.2.
     Delete(Address),
-    /// Set Primary Address, section 4.2.4.
+    /// Set Primary Address request, RFC 5061 section 4.2.4.
     SetPrimary(Address),
-    /// A parameter of unknown type, or without an address.
+    /// A request with a parameter of unknown type, or without an address.
     Unknown {
-        /// Parameter type.
+        /// Type of the parameter.
         kind: u16,
-        /// The octets after the correlation ID.
+        /// The octets of the parameter after the correlation ID.
         value: Bytes,
     },
 }
 
-/// Parameter types.
+/// Types of the parameters of ASCONF.
 mod kind {
     pub const ADD: u16 = 0xC001;
     pub const DELETE: u16 = 0xC002;
@@ -112,7 +112,7 @@ impl Request {
         tlv::HEADER_LENGTH + 4 + value
     }
 
-    /// Returns the request as encoded in its chunk, for an error cause. RFC 5061 section 4.3.
+    /// Encodes the request as in its ASCONF chunk, for an error cause. RFC 5061 section 4.3.
     pub fn to_bytes(&self) -> Bytes {
         let mut out = Vec::with_capacity(self.length());
         self.emit(&mut out);

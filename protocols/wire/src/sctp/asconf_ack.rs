@@ -20,7 +20,7 @@ use crate::ParseError;
 pub struct AsconfAck {
     /// Sequence number of the ASCONF that this chunk answers.
     pub serial: AsconfSerial,
-    /// The results of the requests; requests that are not listed succeeded.
+    /// The results of the requests. Requests that are not listed have succeeded.
     pub responses: Vec<Response>,
 }
 
@@ -37,12 +37,12 @@ pub struct AsconfAck {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Response {
-    /// Success Indication, section 4.2.5.
+    /// Success Indication, RFC 5061 section 4.2.5.
     Success {
         /// The correlation ID of the request.
         correlation: u32,
     },
-    /// Error Cause Indication, section 4.2.3.
+    /// Error Cause Indication, RFC 5061 section 4.2.3.
     Error {
         /// The correlation ID of the request.
         correlation: u32,
@@ -51,7 +51,7 @@ pub enum Response {
     },
 }
 
-/// Parameter types.
+/// Types of the parameters of ASCONF-ACK.
 mod kind {
     pub const ERROR_CAUSE_INDICATION: u16 = 0xC003;
     pub const SUCCESS_INDICATION: u16 = 0xC005;
@@ -97,7 +97,7 @@ impl Response {
         }
     }
 
-    /// Parses a response; invalid content is an error. Section 4.2.
+    /// Parses a response; invalid content is an error. RFC 5061 section 4.2.
     fn parse(kind: u16, mut value: Bytes) -> Result<Self, ParseError> {
         let correlation = value.try_get_u32()?;
         match (kind, value.len()) {

@@ -21,7 +21,7 @@ pub struct Auth {
     pub shared_key_id: u16,
     /// HMAC identifier: 1 is SHA-1, 3 is SHA-256.
     pub hmac_id: u16,
-    /// The HMAC; its algorithm determines the length.
+    /// The HMAC; its length depends on the algorithm.
     pub hmac: Bytes,
 }
 

@@ -15,39 +15,39 @@ use super::{Tsn, tlv};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
-    /// 1: a DATA chunk named a stream that does not exist.
+    /// Cause 1: a DATA chunk named a stream that does not exist.
     InvalidStreamIdentifier(u16),
-    /// 2: a mandatory parameter of this type was missing.
+    /// Cause 2: a mandatory parameter of this type was missing.
     MissingMandatoryParameter(u16),
-    /// 3: the cookie was this many microseconds too old.
+    /// Cause 3: the cookie had expired this many microseconds before.
     StaleCookie(u32),
-    /// 4: out of resource.
+    /// Cause 4: the sender is out of resources.
     OutOfResource,
-    /// 5: the address parameter that was not understood.
+    /// Cause 5: the address parameter that the sender could not resolve.
     UnresolvableAddress(Bytes),
-    /// 6: the chunk that was not understood.
+    /// Cause 6: the chunk whose type the sender does not know.
     UnrecognizedChunk(Bytes),
-    /// 7: a mandatory parameter was invalid.
+    /// Cause 7: a mandatory parameter was invalid.
     InvalidMandatoryParameter,
-    /// 8: the parameters that were not understood.
+    /// Cause 8: the parameters whose types the sender does not know.
     UnrecognizedParameters(Bytes),
-    /// 9: a DATA chunk without user data.
+    /// Cause 9: the TSN of a DATA chunk without user data.
     NoUserData(Tsn),
-    /// 10: a cookie arrived while the association was shutting down.
+    /// Cause 10: a cookie arrived while the association was shutting down.
     CookieWhileShuttingDown,
-    /// 11: an INIT would have added the addresses in these parameters to an association.
+    /// Cause 11: an INIT would have added the addresses in these parameters to an association.
     NewAddresses(Bytes),
-    /// 12: the user requested the abort.
+    /// Cause 12: the user requested the abort, for this reason.
     UserInitiatedAbort(Bytes),
-    /// 13: the peer violated the protocol.
+    /// Cause 13: the peer violated the protocol.
     ProtocolViolation(Bytes),
-    /// 160: a request to delete the last address. RFC 5061 section 4.3.1.
+    /// Cause 160: a request to delete the last address. RFC 5061 section 4.3.1.
     DeleteLastAddress(Bytes),
-    /// 162: a request to delete the source address of the packet. RFC 5061 section 4.3.3.
+    /// Cause 162: a request to delete the source address of the packet. RFC 5061 section 4.3.3.
     DeleteSourceAddress(Bytes),
-    /// 163: an ASCONF-ACK without a request. RFC 5061 section 4.3.4.
+    /// Cause 163: an ASCONF-ACK arrived although no request was outstanding. RFC 5061 section 4.3.4.
     IllegalAsconfAck,
-    /// 261: an AUTH chunk with an HMAC that was not offered. RFC 4895 section 4.1.
+    /// Cause 261: an AUTH chunk with an HMAC identifier that was not offered. RFC 4895 section 4.1.
     UnsupportedHmac(u16),
     /// Any other cause.
     Other {
@@ -59,7 +59,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// Returns the number of octets of the cause on the wire, including padding.
+    /// Returns the length of the cause on the wire in octets, including padding.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::InvalidStreamIdentifier(_) | Self::StaleCookie(_) | Self::NoUserData(_) => 4,
@@ -112,7 +112,8 @@ impl Cause {
         });
     }
 
-    /// Parses a cause. A cause is only information, so a known one of wrong length becomes [`Other`](Self::Other).
+    /// Parses a cause. Causes are only for information, so a known cause with a wrong length is accepted as
+    /// [`Other`](Self::Other).
     pub(super) fn parse(code: u16, value: Bytes) -> Self {
         let mut fields = value.clone();
         match (code, value.len()) {

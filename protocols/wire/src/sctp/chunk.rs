@@ -19,60 +19,61 @@ use crate::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chunk {
-    /// User data, section 3.3.1.
+    /// DATA: user data, RFC 9260 section 3.3.1.
     Data(Data),
-    /// Initiation, section 3.3.2.
+    /// INIT: initiation, RFC 9260 section 3.3.2.
     Init(Box<Init>),
-    /// Initiation acknowledgement, section 3.3.3.
+    /// INIT ACK: initiation acknowledgement, RFC 9260 section 3.3.3.
     InitAck(Box<Init>),
-    /// Selective acknowledgement, section 3.3.4.
+    /// SACK: selective acknowledgement, RFC 9260 section 3.3.4.
     Sack(Sack),
-    /// Heartbeat request with the sender's opaque information, section 3.3.5.
+    /// HEARTBEAT: heartbeat request with the sender's opaque information, RFC 9260 section 3.3.5.
     Heartbeat(Bytes),
-    /// Heartbeat acknowledgement, section 3.3.6.
+    /// HEARTBEAT ACK: heartbeat acknowledgement, RFC 9260 section 3.3.6.
     HeartbeatAck(Bytes),
-    /// Abort, section 3.3.7. `reflected` is the T bit.
+    /// ABORT, RFC 9260 section 3.3.7.
     Abort {
-        /// Whether the verification tag is copied from the packet that this chunk answers.
+        /// The T bit: whether the verification tag is copied from the packet that this chunk answers.
         reflected: bool,
         /// The error causes.
         causes: Vec<Cause>,
     },
-    /// Shutdown, section 3.3.8.
+    /// SHUTDOWN, RFC 9260 section 3.3.8.
     Shutdown {
-        /// Cumulative TSN ack.
+        /// Cumulative TSN ack: all TSNs up to this one have arrived.
         cumulative_tsn: Tsn,
     },
-    /// Shutdown acknowledgement, section 3.3.9.
+    /// SHUTDOWN ACK: shutdown acknowledgement, RFC 9260 section 3.3.9.
     ShutdownAck,
-    /// Operation error, section 3.3.10.
+    /// ERROR: operation error, RFC 9260 section 3.3.10.
     Error(Vec<Cause>),
-    /// State cookie, section 3.3.11.
+    /// COOKIE ECHO: the state cookie, RFC 9260 section 3.3.11.
     CookieEcho(Bytes),
-    /// Cookie acknowledgement, section 3.3.12.
+    /// COOKIE ACK: cookie acknowledgement, RFC 9260 section 3.3.12.
     CookieAck,
-    /// Explicit congestion notification echo, with the first TSN of a marked packet. RFC 4960 appendix A.
+    /// ECNE: explicit congestion notification echo, with the first TSN of a marked packet. RFC 4960
+    /// appendix A.
     Ecne(Tsn),
-    /// Congestion window reduced, with the TSN of the echo that it answers. RFC 4960 appendix A.
+    /// CWR: congestion window reduced, with the TSN of the ECNE that it answers. RFC 4960 appendix A.
     Cwr(Tsn),
-    /// Shutdown complete, section 3.3.13. `reflected` is the T bit.
+    /// SHUTDOWN COMPLETE, RFC 9260 section 3.3.13.
     ShutdownComplete {
-        /// Whether the verification tag is copied from the packet that this chunk answers.
+        /// The T bit: whether the verification tag is copied from the packet that this chunk answers.
         reflected: bool,
     },
-    /// Authentication of the following chunks. RFC 4895 section 5.1.
+    /// AUTH: authentication of the chunks that follow. RFC 4895 section 5.1.
     Auth(Box<Auth>),
-    /// Forward cumulative TSN. RFC 3758 section 3.2.
+    /// FORWARD TSN: skips abandoned data. RFC 3758 section 3.2.
     ForwardTsn(Box<ForwardTsn>),
-    /// User data of messages that may be interleaved. RFC 8260 section 2.1.
+    /// I-DATA: user data of messages that may be interleaved. RFC 8260 section 2.1.
     IData(Box<IData>),
-    /// Forward cumulative TSN for interleaved messages. RFC 8260 section 2.3.1.
+    /// I-FORWARD-TSN: skips abandoned messages that may be interleaved. RFC 8260 section 2.3.1.
     IForwardTsn(Box<IForwardTsn>),
-    /// Address configuration change. RFC 5061 section 4.1.1.
+    /// ASCONF: address configuration change. RFC 5061 section 4.1.1.
     Asconf(Box<Asconf>),
-    /// Address configuration acknowledgement. RFC 5061 section 4.1.2.
+    /// ASCONF-ACK: address configuration acknowledgement. RFC 5061 section 4.1.2.
     AsconfAck(Box<AsconfAck>),
-    /// Stream resets, or additional streams. RFC 6525 section 3.1.
+    /// RE-CONFIG: stream resets, or additional streams. RFC 6525 section 3.1.
     Reconfig(Vec<Reconfig>),
     /// A chunk of unknown type, stored so that it can be reported. RFC 9260 section 3.2.
     Unknown {
@@ -117,12 +118,12 @@ const REFLECTED_TAG_BIT: u8 = 0x01;
 /// Type of the only parameter of HEARTBEAT. RFC 9260 section 3.3.5.
 const HEARTBEAT_INFO: u16 = 1;
 
-/// The common part of DATA and I-DATA chunks.
+/// The fields that DATA and I-DATA chunks have in common.
 #[derive(Debug, Clone, Copy)]
 pub struct UserData<'c> {
-    /// B, E, U and I bits.
+    /// The flag bits B, E, U and I.
     pub flags: DataFlags,
-    /// Transmission sequence number.
+    /// Transmission sequence number (TSN).
     pub tsn: Tsn,
     /// Stream identifier.
     pub stream: u16,
@@ -145,10 +146,10 @@ impl Chunk {
         }
     }
 
-    /// Octets of a chunk header.
+    /// Length of a chunk header in octets.
     pub const HEADER_LENGTH: usize = tlv::HEADER_LENGTH;
 
-    /// Returns how many octets the chunk occupies on the wire, including padding to a multiple of four.
+    /// Returns the length of the chunk on the wire in octets, including padding to a multiple of four.
     #[inline]
     pub fn length(&self) -> usize {
         match self {
@@ -186,7 +187,8 @@ impl Chunk {
         self.kind_and_flags().0
     }
 
-    /// Appends the chunk and its padding, as in a packet and as covered by an HMAC. RFC 4895 section 6.2.
+    /// Appends the chunk and its padding, as a packet contains it and an HMAC covers it. RFC 4895 section
+    /// 6.2.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let start = out.len();
         let (kind, flags) = self.kind_and_flags();
@@ -246,7 +248,7 @@ impl Chunk {
         }
     }
 
-    /// Removes one chunk and its padding from the front of the octets and parses it.
+    /// Removes one chunk and its padding from the front of `octets`, and parses the chunk.
     pub(super) fn parse(octets: &mut Bytes) -> Result<Self, ParseError> {
         let (head, mut value) = tlv::take(octets)?;
         let [kind, flags] = head.to_be_bytes();

@@ -6,11 +6,12 @@ use hol_base::serial_number;
 use crate::{ParseError, SendTimes};
 
 serial_number!(
-    /// Transmission sequence number: one for each DATA chunk. RFC 9260 section 1.6.
+    /// Transmission sequence number (TSN): one for each DATA chunk. RFC 9260 section 1.6.
     Tsn, u32, i32
 );
 serial_number!(
-    /// Stream sequence number: one for each ordered message of a stream. RFC 9260 section 6.5.
+    /// Stream sequence number (SSN): one for each ordered message of a stream. RFC 9260 section
+    /// 6.5.
     Ssn, u16, i16
 );
 
@@ -31,19 +32,19 @@ serial_number!(
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
-    /// B, E, U and I bits.
+    /// The flag bits B, E, U and I.
     pub flags: DataFlags,
-    /// Transmission sequence number.
+    /// Transmission sequence number (TSN).
     pub tsn: Tsn,
     /// Stream identifier.
     pub stream: u16,
-    /// Stream sequence number; meaningless for unordered data.
+    /// Stream sequence number; has no meaning for unordered data.
     pub ssn: Ssn,
     /// Payload protocol identifier.
     pub ppid: u32,
     /// User data; never empty on the wire.
     pub payload: Bytes,
-    /// When the payload was sent; not on the wire.
+    /// When the payload was sent; for measurement only, not on the wire.
     pub stamp: SendTimes,
 }
 
@@ -58,10 +59,10 @@ impl DataFlags {
     pub const BEGIN: Self = Self(0x02);
     /// U: the message is unordered.
     pub const UNORDERED: Self = Self(0x04);
-    /// I: the receiver acknowledges at once. RFC 7053.
+    /// I: the receiver should acknowledge at once. RFC 7053.
     pub const IMMEDIATE: Self = Self(0x08);
 
-    /// Returns whether every bit of `other` is set.
+    /// Returns whether every bit of `other` is set in these flags.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -75,10 +76,10 @@ impl std::ops::BitOr for DataFlags {
 }
 
 impl Data {
-    /// Octets of the chunk before the user data.
+    /// Length in octets of the chunk before the user data.
     pub const HEADER_LENGTH: usize = 16;
 
-    /// Returns the number of octets of the chunk on the wire, including padding.
+    /// Returns the length of the chunk on the wire in octets, including padding.
     pub fn length(&self) -> usize {
         Self::HEADER_LENGTH + self.payload.len().next_multiple_of(4)
     }

@@ -21,14 +21,15 @@ use crate::ParseError;
 pub struct ForwardTsn {
     /// The new cumulative TSN: the receiver must treat all TSNs up to this one as received.
     pub new_cumulative_tsn: Tsn,
-    /// The largest skipped stream sequence number of each ordered stream that lost a message.
+    /// For each ordered stream with skipped messages, the largest stream sequence number that is
+    /// skipped.
     pub skipped: SmallVec<[(u16, Ssn); 2]>,
 }
 
 impl ForwardTsn {
     /// The chunk type of FORWARD TSN.
     pub const KIND: u8 = 192;
-    /// Octets of one entry for a skipped stream.
+    /// Length in octets of the entry of a skipped stream.
     pub const ENTRY_OCTETS: usize = 4;
 
     pub(super) fn value_length(&self) -> usize {

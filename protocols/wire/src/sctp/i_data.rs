@@ -7,12 +7,12 @@ use super::{Data, DataFlags, Ssn, Tsn};
 use crate::{ParseError, SendTimes};
 
 serial_number!(
-    /// Message identifier: one per message of a stream, separate for ordered and unordered ones. RFC 8260
-    /// section 2.1.
+    /// Message identifier (MID): one per message of a stream. Ordered and unordered messages are numbered
+    /// separately. RFC 8260 section 2.1.
     Mid, u32, i32
 );
 serial_number!(
-    /// Fragment sequence number: one for each fragment of a message. RFC 8260 section 2.1.
+    /// Fragment sequence number (FSN): one for each fragment of a message. RFC 8260 section 2.1.
     Fsn, u32, i32
 );
 
@@ -36,39 +36,39 @@ serial_number!(
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IData {
-    /// B, E, U and I bits.
+    /// The flag bits B, E, U and I.
     pub flags: DataFlags,
-    /// Transmission sequence number.
+    /// Transmission sequence number (TSN).
     pub tsn: Tsn,
     /// Stream identifier.
     pub stream: u16,
-    /// Message identifier, the same in all fragments of a message.
+    /// Message identifier (MID), the same in all fragments of a message.
     pub mid: Mid,
-    /// Fragment sequence number; 0 for the first fragment, which does not have the field on the wire.
+    /// Fragment sequence number (FSN); 0 for the first fragment, which does not contain the field on the wire.
     pub fsn: Fsn,
-    /// Payload protocol identifier; on the wire in the first fragment only, 0 in others.
+    /// Payload protocol identifier. On the wire only the first fragment contains it; 0 in all others.
     pub ppid: u32,
     /// User data; never empty on the wire.
     pub payload: Bytes,
-    /// When the payload was sent; not on the wire.
+    /// When the payload was sent; for measurement only, not on the wire.
     pub stamp: SendTimes,
 }
 
 impl IData {
     /// The chunk type of I-DATA.
     pub const KIND: u8 = 64;
-    /// Octets of the chunk before the user data.
+    /// Length in octets of the chunk before the user data.
     pub const HEADER_LENGTH: usize = 20;
 
-    /// Converts user data to an I-DATA chunk with this position in its message.
+    /// Converts user data to an I-DATA chunk with these numbers.
     pub fn new(data: &Data, mid: Mid, fsn: Fsn) -> Self {
         let Data { flags, tsn, stream, ppid, ref payload, stamp, .. } = *data;
         let (fsn, ppid) = if flags.contains(DataFlags::BEGIN) { (Fsn(0), ppid) } else { (fsn, 0) };
         Self { flags, tsn, stream, mid, fsn, ppid, payload: payload.clone(), stamp }
     }
 
-    /// Converts to a DATA chunk, whose stream sequence number is the lower half of the MID. RFC 8260 section
-    /// 4.1.
+    /// Converts the chunk to a DATA chunk, whose stream sequence number is the lower half of the MID. RFC 8260
+    /// section 4.1.
     pub fn to_data(&self) -> Data {
         let Self { flags, tsn, stream, mid, ppid, ref payload, stamp, .. } = *self;
         Data { flags, tsn, stream, ssn: Ssn(mid.0 as u16), ppid, payload: payload.clone(), stamp }

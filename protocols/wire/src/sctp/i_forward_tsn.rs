@@ -43,7 +43,7 @@ const UNORDERED: u16 = 1;
 impl IForwardTsn {
     /// The chunk type of I-FORWARD-TSN.
     pub const KIND: u8 = 194;
-    /// Number of octets of one entry.
+    /// Length in octets of one entry.
     pub const ENTRY_OCTETS: usize = 8;
 
     pub(super) fn value_length(&self) -> usize {

@@ -28,18 +28,18 @@ pub struct Init {
     pub initiate_tag: u32,
     /// Advertised receiver window credit in octets.
     pub a_rwnd: u32,
-    /// Outbound streams requested by the sender.
+    /// Number of outbound streams that the sender requests.
     pub outbound_streams: u16,
-    /// Maximum inbound streams of the sender.
+    /// Maximum number of inbound streams that the sender accepts.
     pub inbound_streams: u16,
     /// The sender's first TSN.
     pub initial_tsn: Tsn,
-    /// Optional and variable-length parameters, in order.
+    /// Optional and variable-length parameters, in the order of transmission.
     pub parameters: Vec<Parameter>,
 }
 
 impl Init {
-    /// Octets of the fields between the chunk header and the parameters.
+    /// Length in octets of the fields between the chunk header and the parameters.
     pub const FIXED_OCTETS: usize = 16;
 
     pub(super) fn value_length(&self) -> usize {

@@ -27,7 +27,7 @@ pub struct Packet {
     pub destination_port: u16,
     /// Verification tag. RFC 9260 section 8.5.
     pub verification_tag: u32,
-    /// Whether the checksum is omitted, with zero in its place. RFC 9653 section 5.2.
+    /// Whether the checksum is not computed, and is zero on the wire. RFC 9653 section 5.2.
     pub zero_checksum: bool,
     /// Chunks in the order in which they are bundled.
     pub chunks: SmallVec<[Chunk; 2]>,
@@ -37,10 +37,10 @@ pub struct Packet {
 const CHECKSUM_RANGE: std::ops::Range<usize> = 8..12;
 
 impl Packet {
-    /// Octets of the common header.
+    /// Length of the common header in octets.
     pub const HEADER_LENGTH: usize = 12;
 
-    /// Returns the number of octets of the common header and of all chunks with their padding.
+    /// Returns the length in octets of the common header and of all chunks with their padding.
     pub fn length(&self) -> usize {
         Self::HEADER_LENGTH + self.chunks.iter().map(Chunk::length).sum::<usize>()
     }
@@ -66,8 +66,8 @@ impl Packet {
         }
     }
 
-    /// Parses a packet; ignores reserved bits, padding, and an incomplete chunk at the end (section 6.10). The
-    /// receiver decides whether a checksum of zero is acceptable: RFC 9653 section 5.3.
+    /// Parses a packet; ignores reserved bits, padding, and an incomplete chunk at the end (RFC 9260 section
+    /// 6.10). The receiver decides whether a checksum of zero is acceptable: RFC 9653 section 5.3.
     pub fn parse(mut octets: Bytes) -> Result<Self, ParseError> {
         if octets.len() < Self::HEADER_LENGTH {
             return Err(ParseError::Truncated);
@@ -91,8 +91,8 @@ impl Packet {
     }
 }
 
-/// Returns the CRC32c of the packet with its checksum set to zero. RFC 9260 appendix A sends the reflected
-/// CRC's lowest octet first.
+/// Returns the CRC32c of the packet with its checksum set to zero. RFC 9260 appendix A transmits the lowest octet
+/// of the reflected CRC first.
 fn checksum(packet: &[u8]) -> [u8; 4] {
     let crc = crc32c::crc32c(&packet[..CHECKSUM_RANGE.start]);
     let crc = crc32c::crc32c_append(crc, &[0; CHECKSUM_RANGE.end - CHECKSUM_RANGE.start]);

@@ -18,34 +18,34 @@ use crate::{Address, ParseError};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parameter {
-    /// An IPv4 address of the sender, section 3.3.2.1.1.
+    /// An IPv4 address of the sender, RFC 9260 section 3.3.2.1.1.
     Ipv4Address(Ipv4Addr),
-    /// An IPv6 address of the sender, section 3.3.2.1.2.
+    /// An IPv6 address of the sender, RFC 9260 section 3.3.2.1.2.
     Ipv6Address(Ipv6Addr),
-    /// State cookie, section 3.3.3.1.1.
+    /// State cookie, RFC 9260 section 3.3.3.1.1.
     StateCookie(Bytes),
-    /// A parameter of an INIT that was not recognized, section 3.3.3.1.2.
+    /// A parameter of an INIT that was not recognized, RFC 9260 section 3.3.3.1.2.
     Unrecognized(Bytes),
-    /// Cookie preservative in milliseconds, section 3.3.2.1.3.
+    /// Cookie preservative in milliseconds, RFC 9260 section 3.3.2.1.3.
     CookiePreservative(u32),
-    /// A host name, which is deprecated, section 3.3.2.1.4.
+    /// A host name, which is deprecated, RFC 9260 section 3.3.2.1.4.
     HostNameAddress(Bytes),
-    /// Address types that the sender supports, section 3.3.2.1.5.
+    /// Address types that the sender supports, RFC 9260 section 3.3.2.1.5.
     SupportedAddressTypes(Vec<u16>),
     /// The sender supports ECN. RFC 4960 section 3.3.2 and appendix A.
     EcnCapable,
-    /// FORWARD TSN is supported. RFC 3758 section 3.1.
+    /// The sender supports FORWARD TSN. RFC 3758 section 3.1.
     ForwardTsnSupported,
     /// A random number for the association shared key. RFC 4895 section 3.1.
     Random(Bytes),
-    /// Chunk types that the sender accepts only if authenticated. RFC 4895 section 3.2.
+    /// Chunk types that the sender accepts only if they are authenticated. RFC 4895 section 3.2.
     ChunkList(Vec<u8>),
     /// HMAC identifiers that the sender supports, in order of preference. RFC 4895 section 3.3.
     HmacAlgorithms(Vec<u16>),
-    /// Chunk types beyond RFC 9260 that are supported. RFC 5061 section 4.2.7.
+    /// Chunk types beyond RFC 9260 that the sender supports. RFC 5061 section 4.2.7.
     SupportedExtensions(Vec<u8>),
-    /// A checksum of zero is acceptable: a lower layer detects errors by the method of this number. RFC 9653
-    /// section 4.
+    /// The sender accepts a checksum of zero, because a lower layer detects errors by the method with this number.
+    /// RFC 9653 section 4.
     ZeroChecksumAcceptable(u32),
     /// A parameter of unknown type.
     Unknown {
@@ -56,7 +56,7 @@ pub enum Parameter {
     },
 }
 
-/// Parameter types.
+/// Types of the parameters of INIT and INIT ACK.
 mod kind {
     pub const IPV4_ADDRESS: u16 = 5;
     pub const IPV6_ADDRESS: u16 = 6;
@@ -75,12 +75,12 @@ mod kind {
 }
 
 impl Parameter {
-    /// Type of the state cookie, to report that it is missing.
+    /// Parameter type of the state cookie, needed to report that the cookie is missing.
     pub const STATE_COOKIE: u16 = 7;
     /// The error detection method "SCTP over DTLS". RFC 9653 section 6.
     pub const SCTP_OVER_DTLS: u32 = 1;
 
-    /// Returns the parameter for an address of the sender, of either family.
+    /// Returns the parameter for an IPv4 or IPv6 address of the sender.
     pub const fn of_address(address: Address) -> Self {
         match address {
             Address::V4(address) => Self::Ipv4Address(address),
@@ -88,7 +88,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the address types of a host: both families with IPv6, otherwise IPv4.
+    /// Returns the parameter with the address types of a host: both families if it has IPv6, otherwise only IPv4.
     pub fn address_types(ipv6: bool) -> Self {
         let kinds = [kind::IPV6_ADDRESS, kind::IPV4_ADDRESS];
         Self::SupportedAddressTypes(kinds[usize::from(!ipv6)..].to_vec())
@@ -103,7 +103,7 @@ impl Parameter {
         }
     }
 
-    /// Returns the number of octets of the parameter on the wire, including padding.
+    /// Returns the length of the parameter on the wire in octets, including padding.
     pub fn length(&self) -> usize {
         let value = match self {
             Self::Ipv4Address(_) | Self::CookiePreservative(_) | Self::ZeroChecksumAcceptable(_) => 4,
@@ -120,7 +120,8 @@ impl Parameter {
         tlv::HEADER_LENGTH + value.next_multiple_of(4)
     }
 
-    /// Appends the parameter without its padding, as a key vector contains it. RFC 4895 section 6.1.
+    /// Appends the parameter without its padding. A key vector contains parameters in this form. RFC 4895 section
+    /// 6.1.
     pub fn emit(&self, out: &mut Vec<u8>) {
         match self {
             Self::Ipv4Address(address) => {
@@ -210,8 +211,8 @@ mod tests {
         out
     }
 
-    /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 4895 section 3, RFC 5061 section 4.2.7, RFC 9653 section 4, by
-    /// hand.
+    /// RFC 9260 sections 3.3.2.1 and 3.3.3.1, RFC 3758 section 3.1, RFC 4895 section 3, RFC 5061 section 4.2.7,
+    /// RFC 9653 section 4, by hand.
     #[test]
     fn every_parameter_is_laid_out_as_its_rfc_says() {
         let address = Parameter::of_address(crate::ipv4(192, 0, 2, 1));
@@ -237,7 +238,8 @@ mod tests {
         assert_eq!(emitted(&unknown), [0x81, 0x23, 0, 5, 9]);
     }
 
-    /// RFC 9260 section 3.2.1: each parameter is padded except for the last, whose padding the enclosing length does not include.
+    /// RFC 9260 section 3.2.1: each parameter is padded except for the last, whose padding the enclosing length
+    /// does not include.
     #[test]
     fn a_list_is_padded_between_its_parameters() {
         let odd = Parameter::Unknown { kind: 0xc001, value: Bytes::from_static(&[9]) };

@@ -7,7 +7,7 @@ use super::{Tsn, tlv};
 use crate::ParseError;
 
 serial_number!(
-    /// Re-configuration Request Sequence Number. RFC 6525 section 4.1.
+    /// Sequence number of re-configuration requests. RFC 6525 section 4.1.
     ReconfigSerial, u32, i32
 );
 
@@ -22,49 +22,51 @@ serial_number!(
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reconfig {
-    /// Reset of the sender's outgoing streams, section 4.1.
+    /// Outgoing SSN Reset Request: reset of the sender's outgoing streams, RFC 6525 section 4.1.
     OutgoingReset {
-        /// Number of this request.
+        /// Sequence number of this request.
         serial: ReconfigSerial,
-        /// Number of the answered incoming request; if this request answers none, the number of the peer's last
-        /// completed request.
+        /// Sequence number of the peer's request that this request answers. If it answers none, that of the
+        /// peer's last completed request.
         response: ReconfigSerial,
         /// The last TSN that the sender has assigned.
         last_tsn: Tsn,
-        /// The streams; all if empty.
+        /// The streams to reset; empty means all.
         streams: Vec<u16>,
     },
-    /// Request to the peer to reset its outgoing streams, section 4.2.
+    /// Incoming SSN Reset Request: the peer shall reset its outgoing streams, RFC 6525 section 4.2.
     IncomingReset {
-        /// Number of this request.
+        /// Sequence number of this request.
         serial: ReconfigSerial,
-        /// The streams; all if empty.
+        /// The streams to reset; empty means all.
         streams: Vec<u16>,
     },
-    /// Reset of TSNs and stream sequence numbers of both directions, section 4.3.
+    /// SSN/TSN Reset Request: reset of the TSNs and stream sequence numbers of both directions, RFC 6525
+    /// section 4.3.
     TsnReset {
-        /// Number of this request.
+        /// Sequence number of this request.
         serial: ReconfigSerial,
     },
-    /// The result of a request, section 4.4.
+    /// The result of a request, RFC 6525 section 4.4.
     Response {
-        /// Number of the request.
+        /// Sequence number of the request.
         serial: ReconfigSerial,
-        /// The result.
+        /// The result of the request.
         result: ReconfigResult,
-        /// The next TSNs of the sender and of the receiver, after a reset of TSNs.
+        /// The sender's next TSN and the receiver's next TSN after a reset of TSNs; `None` in other
+        /// responses.
         next_tsns: Option<(Tsn, Tsn)>,
     },
-    /// Request for additional outgoing streams, section 4.5.
+    /// Add Outgoing Streams Request: the sender adds outgoing streams, RFC 6525 section 4.5.
     AddOutgoing {
-        /// Number of this request.
+        /// Sequence number of this request.
         serial: ReconfigSerial,
         /// Number of additional streams.
         streams: u16,
     },
-    /// Request to the peer to add outgoing streams, section 4.6.
+    /// Add Incoming Streams Request: the peer shall add outgoing streams, RFC 6525 section 4.6.
     AddIncoming {
-        /// Number of this request.
+        /// Sequence number of this request.
         serial: ReconfigSerial,
         /// Number of additional streams.
         streams: u16,
@@ -78,7 +80,7 @@ pub enum Reconfig {
     },
 }
 
-/// The result of a request. RFC 6525 section 4.4, table 3.
+/// The result of a re-configuration request. RFC 6525 section 4.4, table 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReconfigResult(pub u32);
 
@@ -87,15 +89,15 @@ impl ReconfigResult {
     pub const NOTHING_TO_DO: Self = Self(0);
     /// Success: the request was performed.
     pub const PERFORMED: Self = Self(1);
-    /// The peer denies the request.
+    /// Denied: the peer refuses the request.
     pub const DENIED: Self = Self(2);
     /// Error: the stream does not exist.
     pub const WRONG_SSN: Self = Self(3);
     /// Error: another request is in progress.
     pub const ALREADY_IN_PROGRESS: Self = Self(4);
-    /// Error: the sequence number is neither the next one nor the last one.
+    /// Error: the sequence number of the request is neither the next one nor the last one.
     pub const BAD_SEQUENCE_NUMBER: Self = Self(5);
-    /// In progress; the requester must send the request again.
+    /// In progress: the requester must send the request again.
     pub const IN_PROGRESS: Self = Self(6);
 
     /// Returns whether the request has taken effect.
@@ -104,7 +106,7 @@ impl ReconfigResult {
     }
 }
 
-/// Parameter types.
+/// Types of the parameters of RE-CONFIG.
 mod kind {
     pub const OUTGOING_RESET: u16 = 13;
     pub const INCOMING_RESET: u16 = 14;
@@ -118,7 +120,7 @@ impl Reconfig {
     /// The chunk type of RE-CONFIG.
     pub const KIND: u8 = 130;
 
-    /// Returns the number of octets of the parameter on the wire, including padding.
+    /// Returns the length of the parameter on the wire in octets, including padding.
     pub(super) fn length(&self) -> usize {
         let value = match self {
             Self::OutgoingReset { streams, .. } => 12 + 2 * streams.len(),
@@ -158,7 +160,7 @@ impl Reconfig {
         }
     }
 
-    /// Parses a parameter; ignores the reserved field of an add request.
+    /// Parses a parameter; ignores the reserved field of a request to add streams.
     pub(super) fn parse(kind: u16, value: Bytes) -> Result<Self, ParseError> {
         let known = Self::parse_known(kind, &value);
         Ok(known.unwrap_or(Self::Unknown { kind, value }))

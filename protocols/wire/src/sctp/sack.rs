@@ -35,7 +35,7 @@ pub struct Sack {
     pub duplicates: SmallVec<[Tsn; 2]>,
 }
 
-/// A run of TSNs that has arrived, as offsets from the cumulative TSN; both ends inclusive.
+/// A run of TSNs that have arrived, as offsets from the cumulative TSN, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GapAckBlock {
     /// Offset of the first TSN.
@@ -45,10 +45,10 @@ pub struct GapAckBlock {
 }
 
 impl Sack {
-    /// Octets of the fixed part, without gap ack blocks and duplicates.
+    /// Length in octets of the fixed part, without gap ack blocks and duplicates.
     pub const FIXED_OCTETS: usize = 16;
 
-    /// Returns the number of octets on the wire.
+    /// Returns the length of the chunk on the wire in octets.
     pub fn length(&self) -> usize {
         Self::FIXED_OCTETS + 4 * (self.gaps.len() + self.duplicates.len())
     }

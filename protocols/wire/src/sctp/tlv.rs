@@ -5,17 +5,17 @@ use bytes::{Buf, BufMut, Bytes};
 
 use crate::ParseError;
 
-/// Octets of type and length; for a chunk, of type, flags and length.
+/// Length in octets of an item's header: type and length or, for a chunk, type, flags and length.
 pub(super) const HEADER_LENGTH: usize = 4;
 
-/// Returns whether these octets start with a complete item: a chunk, a parameter or a cause. RFC 9260 section 6.10.
+/// Returns whether `octets` start with a complete item: a chunk, a parameter or a cause. RFC 9260 section 6.10.
 pub(super) fn is_whole(octets: &[u8]) -> bool {
     let length = |head: &[u8; HEADER_LENGTH]| usize::from(u16::from_be_bytes([head[2], head[3]]));
     octets.first_chunk().is_some_and(|head| (HEADER_LENGTH..=octets.len()).contains(&length(head)))
 }
 
-/// Removes one item from the front and returns its first 16 bits and its value. After the last item padding
-/// may be missing, because the enclosing length does not include it.
+/// Removes one item from the front of `octets`; returns its first 16 bits and its value. The padding of the last
+/// item may be missing, because the enclosing length does not include it.
 pub(super) fn take(octets: &mut Bytes) -> Result<(u16, Bytes), ParseError> {
     let head = octets.try_get_u16()?;
     let length = usize::from(octets.try_get_u16()?);
@@ -41,7 +41,8 @@ pub(super) fn take_all<T>(
     Ok(items)
 }
 
-/// Appends one item without its padding, which the enclosing length may not include.
+/// Appends one item without its padding, because an enclosing length does not include the padding of its last
+/// item.
 pub(super) fn put(out: &mut Vec<u8>, head: u16, value: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.put_u16(head);
@@ -51,12 +52,12 @@ pub(super) fn put(out: &mut Vec<u8>, head: u16, value: impl FnOnce(&mut Vec<u8>)
     out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Pads the octets appended since `start` to a multiple of four.
+/// Pads the octets appended since the offset `start` to a multiple of four.
 pub(super) fn pad(out: &mut Vec<u8>, start: usize) {
     out.put_bytes(0, padding(out.len() - start));
 }
 
-/// Appends a list of items, with padding between them but not after the last.
+/// Appends a list of items, with padding between them but not after the last one.
 pub(super) fn put_all<T>(out: &mut Vec<u8>, items: &[T], emit: impl Fn(&T, &mut Vec<u8>)) {
     let start = out.len();
     for item in items {

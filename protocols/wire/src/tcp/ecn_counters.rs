@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use crate::Ecn;
 
-/// The counters of an AccECN option, modulo 2²⁴; the last ones may be absent.
+/// The counters of an AccECN option, modulo 2²⁴. The last counters may be absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EcnCounters {
     /// Whether the first counter counts ECT(1) and the third ECT(0) (kind 174), or the reverse (kind 172).
@@ -17,10 +17,10 @@ pub struct EcnCounters {
 }
 
 impl EcnCounters {
-    /// Option kinds. RFC 9768 section 3.2.3, figure 4.
+    /// Kinds of the AccECN option. RFC 9768 section 3.2.3, figure 4.
     pub(super) const KINDS: [u8; 2] = [172, 174];
 
-    /// Returns which codepoint each of the three counters counts.
+    /// Returns the ECN codepoint that each of the three counters counts.
     pub const fn codepoints(&self) -> [Ecn; 3] {
         match self.begins_with_ect1 {
             true => [Ecn::Capable1, Ecn::Congested, Ecn::Capable],
@@ -28,13 +28,13 @@ impl EcnCounters {
         }
     }
 
-    /// Returns the number of octets of an option with `fields` counters, without padding.
+    /// Returns the length in octets of an AccECN option with `fields` counters, without padding.
     pub const fn length(fields: usize) -> usize {
         2 + 3 * fields
     }
 
-    /// Returns by how many octets the option lengthens the options of a segment. It may occupy `padding`
-    /// octets that are NOPs of another option. Linux: `tcp_options_fit_accecn`.
+    /// Returns by how many octets the AccECN option lengthens the options of a segment. The option may use
+    /// `padding` octets that would otherwise be NOPs beside another option. Linux: `tcp_options_fit_accecn`.
     pub const fn padded_length(fields: usize, padding: usize) -> usize {
         let length = Self::length(fields);
         if length % 4 > padding { length.next_multiple_of(4) } else { length / 4 * 4 }
@@ -48,8 +48,8 @@ impl EcnCounters {
         self.values.iter().for_each(|value| out.put_slice(&value.to_be_bytes()[1..]));
     }
 
-    /// Parses the value of an option whose kind is one of [`Self::KINDS`]. If its length is unusual, only the
-    /// complete counters are used. RFC 9768 section 3.2.3.
+    /// Parses the value of an AccECN option whose kind is one of [`Self::KINDS`]. If its length is unusual,
+    /// uses only the complete counters. RFC 9768 section 3.2.3.
     pub(super) fn parse(kind: u8, mut value: Bytes) -> Self {
         let fields = (value.len() / 3).min(3);
         let mut next = || u32::from(value.get_u8()) << 16 | u32::from(value.get_u16());

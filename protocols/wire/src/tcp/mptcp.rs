@@ -9,56 +9,57 @@ use bytes::{Buf, BufMut, Bytes};
 /// ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mptcp {
-    /// MP_CAPABLE, on the first subflow of a connection. Section 3.1.
+    /// MP_CAPABLE option, on the first subflow of a connection. RFC 8684 section 3.1.
     Capable {
-        /// Bits A to H.
+        /// The flag bits A to H.
         flags: u8,
-        /// The sender's key; the first SYN has none.
+        /// The sender's key; `None` in the first SYN, which has none.
         sender_key: Option<u64>,
-        /// The receiver's key, on the third packet of the handshake.
+        /// The receiver's key, which only the third packet of the handshake and the first data contain.
         receiver_key: Option<u64>,
-        /// Octets of data in this segment, from the connection's first on, sent together with both keys.
+        /// Number of octets of data in this segment, if it contains both keys and the connection's first data.
         data_length: Option<u16>,
     },
-    /// MP_JOIN, on the SYN of a further subflow. Section 3.2.
+    /// MP_JOIN option, on the SYN of an additional subflow. RFC 8684 section 3.2.
     Join {
-        /// Bit B: use only if there is no other subflow.
+        /// Bit B: use this subflow only if there is no other.
         backup: bool,
-        /// The sender's number for its address.
+        /// Identifier that the sender gives its address.
         address: u8,
-        /// The token of the connection: the first 32 bits of the SHA-256 of the receiver's key.
+        /// Token of the connection: the first 32 bits of the SHA-256 hash of the receiver's key.
         token: u32,
-        /// A random number against replays.
+        /// A random number that prevents replay attacks.
         nonce: u32,
     },
-    /// DSS: the data sequence signal. Section 3.3.
+    /// DSS (data sequence signal) option. RFC 8684 section 3.3.
     Signal {
-        /// Whether the sender has no more data after the mapping.
+        /// Whether the sender has no more data after those of the mapping (DATA_FIN).
         data_fin: bool,
-        /// The next expected octet of data.
+        /// The data sequence number that the sender expects next.
         ack: Option<DataSeq>,
-        /// The mapping of octets of the subflow to the data.
+        /// The mapping of octets of the subflow to octets of the connection's data.
         mapping: Option<Mapping>,
     },
 }
 
-/// Maps octets of a subflow to octets of the data. RFC 8684 section 3.3.1.
+/// Maps octets of a subflow to octets of the connection's data. RFC 8684 section 3.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mapping {
-    /// Position of the first octet in the data.
+    /// Data sequence number of the first octet.
     pub data: DataSeq,
-    /// Position of the first octet in the subflow. The SYN has position 0, and so has a DATA_FIN alone.
+    /// Position of the first octet in the subflow, where the SYN has position 0. A DATA_FIN without data also has
+    /// 0.
     pub subflow: u32,
-    /// Number of octets, including a DATA_FIN.
+    /// Number of octets, where a DATA_FIN counts as one.
     pub length: u16,
 }
 
-/// A data sequence number, complete or its lower half. RFC 8684 section 3.3.
+/// A data sequence number: all 64 bits, or only the lower 32. RFC 8684 section 3.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataSeq {
-    /// The lower 32 bits.
+    /// The lower 32 bits of the number.
     Half(u32),
-    /// All 64.
+    /// All 64 bits of the number.
     Whole(u64),
 }
 
@@ -68,10 +69,10 @@ const SIGNAL_SUBTYPE: u8 = 2;
 
 /// The version of MPTCP that RFC 8684 defines.
 const VERSION: u8 = 1;
-/// Bit B of MP_JOIN.
+/// Bit B (backup) of MP_JOIN.
 const BACKUP_BIT: u8 = 1;
 
-/// The bits of a data sequence signal. RFC 8684 section 3.3.
+/// The flag bits of a data sequence signal (DSS). RFC 8684 section 3.3.
 mod signal {
     pub const ACK: u8 = 1;
     pub const WHOLE_ACK: u8 = 2;
@@ -81,7 +82,7 @@ mod signal {
 }
 
 impl Mptcp {
-    /// Returns the number of octets of the option with its kind and length, without padding.
+    /// Returns the length in octets of the option, including its kind and length, but without padding.
     pub(super) fn length(&self) -> usize {
         let when = |there: bool, octets| if there { octets } else { 0 };
         match self {
@@ -117,8 +118,8 @@ impl Mptcp {
         }
     }
 
-    /// Parses the option after its kind and length; `None` for another subtype or version, or if the option is too
-    /// short.
+    /// Parses the option after its kind and length. Returns `None` for another subtype or version, or if the
+    /// option is too short.
     pub(super) fn parse_value(mut value: Bytes) -> Option<Self> {
         let [first, flags] = value.try_get_u16().ok()?.to_be_bytes();
         match (first >> 4, first & 0x0f, value.len()) {
@@ -201,7 +202,7 @@ impl DataSeq {
 }
 
 impl fmt::Display for Mptcp {
-    /// Formats the option similarly to tcpdump.
+    /// Formats the option much as tcpdump does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Capable { .. } => f.write_str("mptcp capable"),
@@ -290,7 +291,8 @@ mod tests {
         );
     }
 
-    /// RFC 8684 section 3.1: version 0 had another layout. Section 3.2: MP_JOIN in an ACK does not identify a connection.
+    /// RFC 8684 section 3.1: version 0 had another layout. Section 3.2: MP_JOIN in an ACK does not identify a
+    /// connection.
     #[test]
     fn unsupported_and_truncated_mptcp_options_are_ignored() {
         for octets in [&[0, 1][..], &[0x10; 22], &[0x30, 0], &[0x20, 4, 1, 2, 3], &[0x20], &[]] {

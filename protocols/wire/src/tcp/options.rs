@@ -8,20 +8,20 @@ use smallvec::SmallVec;
 use super::{EcnCounters, Mptcp, SeqNum};
 use crate::ParseError;
 
-/// The TCP options that this stack supports. Absent options take no octets.
+/// The TCP options that this implementation supports. An absent option uses no octets on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Maximum segment size, SYN only. RFC 9293 section 3.7.1.
+    /// Maximum segment size; only in a SYN. RFC 9293 section 3.7.1.
     pub mss: Option<u16>,
-    /// Window scale shift, SYN only. RFC 7323 section 2.
+    /// Window scale shift; only in a SYN. RFC 7323 section 2.
     pub window_scale: Option<u8>,
-    /// SACK permitted, SYN only. RFC 2018 section 2.
+    /// SACK permitted; only in a SYN. RFC 2018 section 2.
     pub sack_permitted: bool,
-    /// Timestamps. RFC 7323 section 3.
+    /// The timestamps option. RFC 7323 section 3.
     pub timestamps: Option<Timestamps>,
     /// SACK blocks, at most 4 (3 with timestamps); the first may be a D-SACK. RFC 2018, RFC 2883.
     pub sack: SackBlocks,
-    /// The counters of accurate ECN. RFC 9768 section 3.2.3.
+    /// The AccECN option: the counters of accurate ECN. RFC 9768 section 3.2.3.
     pub accurate_ecn: Option<Box<EcnCounters>>,
     /// Multipath TCP, which our endpoints neither send nor process. RFC 8684.
     pub mptcp: Option<Box<Mptcp>>,
@@ -34,22 +34,22 @@ pub type SackBlocks = SmallVec<[SackBlock; 2]>;
 /// The timestamps option. RFC 7323 section 3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamps {
-    /// TSval, the sender's clock.
+    /// TSval: the reading of the sender's clock.
     pub value: u32,
-    /// TSecr, the echo of the peer's clock.
+    /// TSecr: the echo of the peer's TSval.
     pub echo: u32,
 }
 
-/// A block of received data.
+/// A block of data that have arrived out of order or, in a D-SACK, twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: SeqNum,
-    /// Sequence number after the last octet.
+    /// Sequence number that follows the last octet of the block.
     pub right: SeqNum,
 }
 
-/// Option kinds.
+/// Kinds of TCP options.
 mod kind {
     pub const END: u8 = 0;
     pub const NOP: u8 = 1;
@@ -62,10 +62,11 @@ mod kind {
 }
 
 impl Options {
-    /// Octets that the data offset leaves for options. RFC 9293 section 3.1.
+    /// Maximum length of all options in octets, because of the data offset field. RFC 9293 section 3.1.
     pub const MAX_OCTETS: usize = 40;
 
-    /// Returns the number of octets of the options on the wire, padded to a multiple of four as Linux lays them out.
+    /// Returns the length of the options on the wire in octets, padded to a multiple of four as Linux lays them
+    /// out.
     pub fn length(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let window_scale = if self.window_scale.is_some() { 4 } else { 0 };
@@ -82,7 +83,7 @@ impl Options {
         mss + window_scale + timestamps + sack_permitted + sack + counters + mptcp
     }
 
-    /// Returns the number of octets of padding before other options that [`EcnCounters`] may use instead. Linux:
+    /// Returns the number of octets of padding beside other options that the AccECN option may use instead. Linux:
     /// `tcp_synack_options_combine_saving`, `tcp_options_fit_accecn`.
     pub fn padding_beside_counters(&self) -> usize {
         match () {
@@ -92,7 +93,7 @@ impl Options {
         }
     }
 
-    /// Appends the options aligned to 32 bits. RFC 7323 appendix A.
+    /// Appends the options, aligned to 32 bits. RFC 7323 appendix A.
     pub(super) fn emit(&self, out: &mut Vec<u8>) {
         use kind::{MPTCP, MSS, NOP, SACK, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE};
         if let Some(mss) = self.mss {
@@ -148,8 +149,8 @@ impl Options {
         }
     }
 
-    /// Parses the options of a segment. Ignores unknown options, options of wrong length, and options that must not
-    /// occur in a segment with SYN, or in one without. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
+    /// Parses the options of a segment. Ignores unknown options, options of wrong length, and options that must
+    /// not occur in a segment with SYN or in one without SYN. RFC 9293 section 3.1 (MUST-6), RFC 7323 section 2.2.
     pub(super) fn parse(mut octets: Bytes, syn: bool) -> Result<Self, ParseError> {
         let mut options = Self::default();
         while octets.has_remaining() {
@@ -201,7 +202,7 @@ impl Options {
 struct UnalignedOctets(Vec<u8>);
 
 impl UnalignedOctets {
-    /// Appends the octets, padded to `length` octets.
+    /// Appends the octets to `out`, padded to `length` octets.
     fn emit(&mut self, length: usize, out: &mut Vec<u8>) {
         self.0.resize(length, kind::NOP);
         out.append(&mut self.0);
@@ -276,7 +277,8 @@ mod tests {
         assert_eq!(emitted(&options), [1, 1, 4, 2]);
     }
 
-    /// RFC 9768 section 3.2.3; the positions are those of Linux (tcp_options_write): the rest of the counters replaces NOPs.
+    /// RFC 9768 section 3.2.3; the positions are those of Linux (tcp_options_write): the rest of the counters
+    /// replaces NOPs.
     #[test]
     fn accurate_ecn_counters_replace_padding() {
         let counters = |values: &[u32]| {

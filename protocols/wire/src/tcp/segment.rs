@@ -39,42 +39,43 @@ pub struct Segment {
     pub source_port: u16,
     /// Destination port.
     pub destination_port: u16,
-    /// Sequence number of the first payload octet (of the SYN or FIN if it has none).
+    /// Sequence number of the first octet of the payload; if there is no payload, of the SYN or FIN.
     pub seq: SeqNum,
-    /// Next sequence number expected; meaningful only with [`Flags::ACK`].
+    /// Next sequence number expected; has a meaning only with [`Flags::ACK`].
     pub ack: SeqNum,
     /// Control bits.
     pub flags: Flags,
-    /// The window field as on the wire, before scaling. RFC 7323 section 2.2.
+    /// The window field as it is on the wire, before scaling. RFC 7323 section 2.2.
     pub window: u16,
     /// TCP options.
     pub options: Options,
     /// User data.
     pub payload: Bytes,
-    /// When the last octet of the payload was sent; not on the wire.
+    /// When the last octet of the payload was sent; for measurement only, not on the wire.
     pub stamp: SendTimes,
 }
 
-/// The control bits of a segment.
+/// The control bits (flags) of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// No more data from the sender.
+    /// FIN: the sender has no more data.
     pub const FIN: Self = Self(0x01);
-    /// Synchronizes the sequence numbers.
+    /// SYN: synchronizes the sequence numbers.
     pub const SYN: Self = Self(0x02);
-    /// Resets the connection.
+    /// RST: resets the connection.
     pub const RST: Self = Self(0x04);
-    /// Asks the receiver to deliver the data at once.
+    /// PSH: asks the receiver to deliver the data at once.
     pub const PSH: Self = Self(0x08);
-    /// The acknowledgment field is significant.
+    /// ACK: the acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);
-    /// ECN-Echo: a marked packet arrived. RFC 3168 section 6.1.
+    /// ECE (ECN-Echo): a marked packet has arrived. RFC 3168 section 6.1.
     pub const ECE: Self = Self(0x40);
-    /// Congestion window reduced: the echo was received. RFC 3168 section 6.1.
+    /// CWR (congestion window reduced): the sender has reacted to ECE. RFC 3168 section 6.1.
     pub const CWR: Self = Self(0x80);
-    /// Accurate ECN: with CWR and ECE a counter of marked packets. RFC 9768 section 3.2.2.
+    /// AE (accurate ECN): together with CWR and ECE it is a counter of marked packets, the ACE field. RFC 9768
+    /// section 3.2.2.
     pub const AE: Self = Self(0x100);
 
     /// Returns the flags without the bits of `other`.
@@ -83,7 +84,7 @@ impl Flags {
         Self(self.0 & !other.0)
     }
 
-    /// Returns whether every bit of `other` is set.
+    /// Returns whether every bit of `other` is set in these flags.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
@@ -97,22 +98,23 @@ impl std::ops::BitOr for Flags {
 }
 
 impl Segment {
-    /// Octets of the header without options.
+    /// Length of the header without options in octets.
     pub const HEADER_LENGTH: usize = 20;
 
-    /// Returns the number of octets of header, options and payload.
+    /// Returns the length of header, options and payload in octets.
     pub fn length(&self) -> usize {
         Self::HEADER_LENGTH + self.options.length() + self.payload.len()
     }
 
-    /// Returns SEG.LEN: how many sequence numbers the segment occupies, including SYN and FIN. RFC 9293 section 3.4.
+    /// Returns SEG.LEN: the number of sequence numbers that the segment occupies, including SYN and FIN. RFC 9293
+    /// section 3.4.
     pub fn sequence_length(&self) -> u32 {
         let syn = u32::from(self.flags.contains(Flags::SYN));
         let fin = u32::from(self.flags.contains(Flags::FIN));
         self.payload.len() as u32 + syn + fin
     }
 
-    /// Returns the segment's octets with their checksum, which covers the addresses too.
+    /// Returns the segment's octets with their checksum, which also covers the addresses.
     ///
     /// # Panics
     /// If the options are longer than [`Options::MAX_OCTETS`].
@@ -167,8 +169,8 @@ impl Segment {
     }
 }
 
-/// Returns the checksum over pseudo header and segment; zero if the segment contains its own. RFC 9293
-/// section 3.1.
+/// Returns the checksum over the pseudo header and the segment; zero if the segment contains a correct checksum.
+/// RFC 9293 section 3.1.
 fn checksum(source: Address, destination: Address, segment: &[u8]) -> u16 {
     InternetChecksum::default()
         .add_pseudo_header(source, destination, Transport::TCP, segment.len())

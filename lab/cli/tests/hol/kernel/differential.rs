@@ -23,7 +23,7 @@ fn scenarios_that_once_differed_have_the_packets_of_linux() {
         .filter_map(|file| {
             let text = ok(Path::new("."), &["trace", file.to_str().unwrap(), "--beside", "kernel:uml"]);
             let last = text.lines().next_back().unwrap_or_default().to_owned();
-            (last.trim() != "the same packets at the same times")
+            (last.trim() != "both worlds sent the same packets at the same times")
                 .then(|| format!("{}: {last}", file.display()))
         })
         .collect();

@@ -13,27 +13,27 @@ use nix::unistd::mkfifo;
 use crate::KernelError;
 use crate::shared_memory::{self, GATE_PORTS, SharedMemory};
 
-/// The shared memory and both gates, as files of the host.
+/// The memory that an interactive guest shares with the host, and both gates, as files of the host.
 #[derive(Debug)]
 pub(super) struct Gates {
     pub(super) shared_memory: SharedMemory,
-    /// The gate at which the guest waits next, then the other one.
+    /// The two gates (named pipes): first the one at which the guest will wait next.
     gates: [File; 2],
 }
 
-/// Returns the path of the shared memory's file in the directory of a machine.
+/// Returns the path of the shared memory's file, which is in the directory of a virtual machine.
 pub(super) fn memory_path(directory: &Path) -> PathBuf {
     directory.join("exchange")
 }
 
-/// Returns the paths of the pipes in the directory of a machine.
+/// Returns the paths of the pipes (gates), which are in the directory of a virtual machine.
 pub(super) fn gate_paths(directory: &Path) -> [PathBuf; GATE_PORTS.len()] {
     [0, 1].map(|number| directory.join(format!("gate{number}")))
 }
 
 impl Gates {
-    /// Creates the files, with both gates full. All octets of the memory are written now; otherwise QEMU would crash
-    /// when it uses the memory while the disk is full.
+    /// Creates the files, with both gates full. Writes all octets of the memory; otherwise QEMU would crash if the
+    /// disk is full when it uses the memory.
     pub(super) fn create(directory: &Path) -> Result<Self, KernelError> {
         let path = memory_path(directory);
         let problem = |e| KernelError::file("write", &path, e);
@@ -50,7 +50,8 @@ impl Gates {
         Ok(Self { shared_memory: SharedMemory::open_at(0, memory), gates: [this?, other?] })
     }
 
-    /// Opens the gate at which the guest waits, after filling the other one. An open gate is an empty pipe.
+    /// Lets the guest pass the gate at which it waits, after filling the other gate. A gate is open while its pipe
+    /// is empty.
     pub(super) fn open_next(&mut self) -> io::Result<()> {
         close(&self.gates[1])?;
         self.gates.reverse();

@@ -12,10 +12,10 @@ use crate::{mailbox, shared_memory};
 const MEMORY_MIB: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 const MEMORY_WITH_PROGRAMS_MIB: u64 = 1024;
-/// The larger of both sizes, in MiB.
+/// The larger of both memory sizes, in MiB.
 pub(super) const MAX_MEMORY: u64 = MEMORY_WITH_PROGRAMS_MIB;
 
-/// QEMU's name for the shared memory.
+/// QEMU's identifier of the shared memory.
 const SHARED_MEMORY: &str = "exchange";
 
 /// The properties of a machine that its snapshot depends on.
@@ -23,7 +23,7 @@ const SHARED_MEMORY: &str = "exchange";
 pub(super) struct MachineHardware {
     /// The size of the root file system in octets; 0 if there is none.
     root: u64,
-    /// Whether the guest is interactive, and so has shared memory.
+    /// Whether the guest is interactive. An interactive guest has shared memory with the host.
     is_interactive: bool,
 }
 
@@ -43,7 +43,8 @@ impl MachineHardware {
         self.is_interactive
     }
 
-    /// Returns the number of octets, from the mailbox on, that the guest's kernel does not use.
+    /// Returns the number of octets at the end of the guest's memory, beginning with the mailbox, that the guest's
+    /// kernel does not use.
     pub(super) const fn reserved_octets(self) -> u64 {
         mailbox::SIZE + if self.is_interactive { shared_memory::SIZE } else { 0 }
     }
@@ -53,12 +54,12 @@ impl MachineHardware {
         if self.has_root() { MEMORY_WITH_PROGRAMS_MIB } else { MEMORY_MIB }
     }
 
-    /// Returns the hardware that every machine of this kind has, so that all machines can be restored from the same
-    /// snapshot.
+    /// Returns QEMU's arguments for the hardware that every machine of this kind has, so that all machines can be
+    /// restored from the same snapshot.
     ///
-    /// The host provides no random number, no date and no second processor. Machine types from 7.2 on pass a random
-    /// seed to the guest, so it is an older one. A root file system is persistent memory (nvdimm): it answers at once,
-    /// and no thread of the host takes part.
+    /// The host provides no random number, no date and no second processor. The machine type is older than 7.2,
+    /// because later types pass a random seed to the guest. A root file system is persistent memory (nvdimm): it
+    /// answers at once, and no thread of the host takes part.
     pub(super) fn hardware_arguments(self) -> Vec<String> {
         let (machine, more) = match self.has_root() {
             true => ("pc-i440fx-7.1,nvdimm=on", ",slots=1,maxmem=64G"),
@@ -85,9 +86,9 @@ impl MachineHardware {
         .collect()
     }
 
-    /// Returns the options that divide the guest's memory into parts. The shared memory is one of these parts, so that
-    /// it is mapped when a snapshot is restored; the memory of a device would not be mapped yet, and QEMU would refuse
-    /// the snapshot. QEMU accepts several parts only as the nodes of a NUMA machine.
+    /// Returns the options that divide the guest's memory into parts, one of which is the shared memory. Memory of a
+    /// device would not be mapped yet when a snapshot is restored, and QEMU would refuse the snapshot. QEMU accepts
+    /// several parts only as the nodes of a NUMA machine.
     fn memory_parts(self) -> Vec<String> {
         let (below, all) = (shared_memory::ADDRESS, self.memory() << 20);
         let above = all - below - shared_memory::SIZE;
@@ -103,20 +104,21 @@ impl MachineHardware {
         objects.into_iter().chain(nodes).chain(gates).collect()
     }
 
-    /// Returns everything that a snapshot with this hardware depends on.
+    /// Returns, as text, everything that a snapshot with this hardware depends on.
     pub(super) fn identity(self) -> String {
         format!("{}\nroot of {}", self.hardware_arguments().join("\n"), self.root)
     }
 }
 
-/// Returns the arguments for the device of a root file system.
+/// Returns QEMU's arguments for the device with the root file system.
 pub(super) fn root_device_arguments(root: &RootImage) -> [String; 4] {
     let (path, size) = (escaped_path(root.image()), root.size());
     let backend = format!("memory-backend-file,id=root,mem-path={path},size={size},share=on,readonly=on");
     ["-object", &backend, "-device", "nvdimm,memdev=root,unarmed=on"].map(str::to_owned)
 }
 
-/// Returns the arguments of an interactive machine with its files in `directory`: the shared memory, and the gates.
+/// Returns QEMU's arguments for the shared memory and the gates of an interactive machine, whose files are in
+/// `directory`.
 pub(super) fn interactive_arguments(directory: &Path) -> Vec<String> {
     let (path, size) = (escaped_path(&gates::memory_path(directory)), shared_memory::SIZE);
     let memory = format!("memory-backend-file,id={SHARED_MEMORY},mem-path={path},size={size},share=on");
@@ -126,7 +128,7 @@ pub(super) fn interactive_arguments(directory: &Path) -> Vec<String> {
     ["-object".to_owned(), memory].into_iter().chain(gates).collect()
 }
 
-/// Escapes a path in an argument of QEMU.
+/// Escapes a path for use in an argument of QEMU.
 fn escaped_path(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }

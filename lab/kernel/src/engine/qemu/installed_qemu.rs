@@ -10,21 +10,22 @@ use super::processor_speed::ProcessorSpeed;
 use super::program::{self, QEMU};
 use crate::{KernelError, StepExactness, scratch};
 
-/// What is known of the installed QEMU.
+/// What is known about the installed QEMU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct InstalledQemu {
-    /// Version of QEMU: `7.2.22`.
+    /// Version of QEMU, such as `7.2.22`.
     pub(super) version: String,
-    /// Version with the distribution's suffix. A snapshot of one build may not fit another.
+    /// Version of QEMU with the distribution's suffix. QEMU may be unable to load the snapshot that another build
+    /// has saved.
     pub(super) file_version: String,
     pub(super) stepping: StepExactness,
-    /// Whether the processor can be faster than one instruction per nanosecond, QEMU's default.
+    /// Whether the virtual processor can be faster than one instruction per nanosecond, QEMU's default.
     pub(super) supports_other_speeds: bool,
 }
 
 impl InstalledQemu {
-    /// Returns the speed of a machine's processor. For the user's programs it is that of current processors,
-    /// if this QEMU supports it; otherwise it is QEMU's own.
+    /// Returns the speed of the virtual processor. With programs of the user it is that of current processors, if
+    /// this QEMU supports it; otherwise it is QEMU's own.
     pub(super) const fn processor_speed(&self, with_programs: bool) -> ProcessorSpeed {
         if with_programs && self.supports_other_speeds {
             ProcessorSpeed::CURRENT_PROCESSORS
@@ -38,7 +39,7 @@ impl InstalledQemu {
 /// cannot be checked at run time, so the library is not used with other versions.
 const TESTED_VERSIONS: &str = "7.2.";
 
-/// Finds the installed QEMU, once per process.
+/// Finds the installed QEMU. The search is made only once per process.
 pub(super) fn find_qemu() -> Result<&'static InstalledQemu, KernelError> {
     static FOUND: OnceLock<InstalledQemu> = OnceLock::new();
     if let Some(found) = FOUND.get() {

@@ -14,7 +14,7 @@ use crate::error::MachineFault;
 use crate::shared_memory::{self, FragmentKind};
 use crate::{KernelError, mailbox};
 
-/// Interval of the checks for a new message.
+/// Interval at which the shared memory is checked for a new message.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// An interactive guest. Dropping it ends the guest, then removes its directory.
@@ -24,13 +24,13 @@ pub(super) struct Guest {
     gates: Gates,
     /// Whether the guest has been resumed from its snapshot.
     has_started: bool,
-    /// The fragments of a message received so far.
+    /// The fragments of the current message that have been received so far.
     message: Vec<u8>,
     work: TempDir,
 }
 
 impl Guest {
-    /// Creates a guest without a deadline: the user may take any time, and can interrupt a step.
+    /// Creates a guest without a deadline, because the user may take any time, and can interrupt a step.
     pub(super) fn new(mut machine: Machine, work: TempDir) -> Self {
         let gates = machine.take_gates().expect("an interactive machine is started with gates");
         Self { machine, gates, has_started: false, message: Vec::new(), work }
@@ -43,7 +43,7 @@ impl Guest {
             .with_console(self.machine.console())
     }
 
-    /// Returns a function that reports an error of the shared memory.
+    /// Returns a function that converts an error of the shared memory; `action` is what failed.
     fn memory_error(&self, action: &'static str) -> impl FnOnce(io::Error) -> KernelError + use<> {
         let path = memory_path(self.work.path());
         move |problem| KernelError::file(action, &path, problem)

@@ -9,26 +9,27 @@ use std::process::Command;
 use super::processor_speed::ProcessorSpeed;
 use crate::{KernelError, StepExactness};
 
-/// The library; empty where it could not be built.
+/// The lockstep library, which makes QEMU reproducible; empty where it could not be built.
 pub(super) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"));
 
-/// The library that disturbs QEMU's threads, for the self-test; `lockstep/pause.rs`.
+/// The library (`lockstep/pause.rs`) that disturbs QEMU's threads during the self-test.
 const PAUSE_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pause.so"));
 
-/// The environment variable that names libraries to preload. ld.so(8).
+/// The environment variable that names the libraries that ld.so(8) preloads.
 const PRELOAD_VARIABLE: &str = "LD_PRELOAD";
 
-/// The environment variable that names the report's file, and the prefix of its lines; `lockstep/report.rs`.
+/// The environment variable that names the file of the library's report, and the prefix of the lines in it; see
+/// `lockstep/report.rs`.
 const REPORT_VARIABLE: (&str, &str) = ("HOL_LOCKSTEP", "hol lockstep: ");
 
-/// The environment variable that requests another pace than QEMU's; `lockstep/pace.rs`.
+/// The environment variable that requests another processor speed than QEMU's; see `lockstep/pace.rs`.
 const PACE_VARIABLE: &str = "HOL_LOCKSTEP_PACE";
 
-/// The error of a library that was loaded and did not find the processor thread.
+/// The error if the library was loaded but did not find QEMU's processor thread.
 pub(super) const NOT_IN_STEP: &str = "QEMU's processor thread was not found";
 
-/// Makes `qemu` load the library from a copy in `directory`, and write its report there. If the loader cannot load it, the loader adds a
-/// message to QEMU's and continues without it.
+/// Makes `qemu` load the lockstep library from a copy in `directory`, and write its report there. If the loader cannot
+/// load the library, it adds a message to QEMU's and continues without the library.
 pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if LIBRARY.is_empty() {
         return Ok(());
@@ -40,12 +41,12 @@ pub(super) fn load(qemu: &mut Command, directory: &Path) -> Result<(), KernelErr
     Ok(())
 }
 
-/// Makes `qemu` load the library that disturbs it, from `directory`.
+/// Makes `qemu` load the library that disturbs its threads from a copy in `directory`.
 pub(super) fn load_disturbance(qemu: &mut Command, directory: &Path) -> Result<(), KernelError> {
     if PAUSE_LIBRARY.is_empty() { Ok(()) } else { preload(qemu, &directory.join("pause.so"), PAUSE_LIBRARY) }
 }
 
-/// Makes `qemu` load `library` from `path`, before other preloaded libraries.
+/// Makes `qemu` preload `library`, which is written to `path`, before the other preloaded libraries.
 fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), KernelError> {
     fs::write(path, library).map_err(|e| KernelError::file("write", path, e))?;
     let set = qemu.get_envs().find(|(name, _)| *name == PRELOAD_VARIABLE).and_then(|(_, value)| value);
@@ -59,14 +60,14 @@ fn preload(qemu: &mut Command, path: &Path, library: &[u8]) -> Result<(), Kernel
     Ok(())
 }
 
-/// Sets the speed of the processor of `qemu`.
+/// Sets the speed of the virtual processor of `qemu`.
 pub(super) fn set_speed(qemu: &mut Command, pace: ProcessorSpeed) {
     if pace != ProcessorSpeed::ONE {
         qemu.env(PACE_VARIABLE, pace.shift().to_string());
     }
 }
 
-/// Makes `qemu` name its threads, so that the library recognises them.
+/// Makes `qemu` name its threads, so that the lockstep library recognises them.
 pub(super) fn name_threads(qemu: &mut Command) {
     qemu.args(["-name", "hol,debug-threads=on"]);
 }
@@ -75,14 +76,14 @@ fn report(directory: &Path) -> PathBuf {
     directory.join("lockstep.log")
 }
 
-/// Returns the lines that the library has reported in `directory`.
+/// Returns the lines that the lockstep library has written to its report in `directory`.
 fn report_lines(directory: &Path) -> Vec<String> {
     let text = fs::read_to_string(report(directory)).unwrap_or_default();
     text.lines().filter_map(|line| line.strip_prefix(REPORT_VARIABLE.1)).map(str::to_owned).collect()
 }
 
-/// Returns whether the library could make QEMU step exactly, by its report at the start. `messages` are the
-/// messages of QEMU and of the loader.
+/// Returns whether the lockstep library runs QEMU's threads in a fixed order, according to the first lines of its
+/// report. `messages` are the messages of QEMU and of the loader.
 pub(super) fn read_report(directory: &Path, messages: &str) -> StepExactness {
     let lines = report_lines(directory);
     // If a script starts QEMU, the script's process reports first.
@@ -92,17 +93,18 @@ pub(super) fn read_report(directory: &Path, messages: &str) -> StepExactness {
     StepExactness::Absent(lines.into_iter().next().unwrap_or_else(|| loader_problem(messages)))
 }
 
-/// Returns whether the QEMU that reports to `directory` supports another pace.
+/// Returns whether the QEMU whose report is in `directory` supports other processor speeds than its own.
 pub(super) fn supports_other_speeds(directory: &Path) -> bool {
     report_lines(directory).iter().any(|line| line == "any pace")
 }
 
-/// Returns whether the library has reported in `directory` that it found QEMU's processor thread, whose steps it controls.
+/// Returns whether the report in `directory` says that the lockstep library has found QEMU's processor thread.
 pub(super) fn has_found_processor_thread(directory: &Path) -> bool {
     report_lines(directory).iter().any(|line| line == "in step")
 }
 
-/// Returns why the loader did not load the library, without the path, which differs each time. ld.so(8).
+/// Returns why the loader did not load the lockstep library, without the library's path, which differs each time.
+/// ld.so(8).
 fn loader_problem(messages: &str) -> String {
     let ours =
         messages.lines().find(|line| line.contains("lockstep.so") && line.contains("cannot be preloaded"));

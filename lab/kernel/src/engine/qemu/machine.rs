@@ -27,10 +27,10 @@ use crate::guest::variables;
 use crate::root::RootImage;
 use crate::{KernelError, StepExactness, mailbox};
 
-/// Memory of QEMU in addition to the guest's, in MiB; most of it is for translated code.
+/// Memory that QEMU needs in addition to the guest's, in MiB; most of it is for translated code.
 pub(super) const QEMU_OVERHEAD: u64 = 300;
 
-/// The name of QEMU's event when a machine is paused.
+/// The name of the event that QEMU sends when the machine is paused.
 const PAUSED_EVENT: &str = "STOP";
 
 /// A running QEMU. Dropping this value kills QEMU and its descendants.
@@ -40,7 +40,7 @@ pub(super) struct Machine {
     commands: ChildStdin,
     lines: Receiver<String>,
     reader: Option<JoinHandle<()>>,
-    /// The directory of the console output and of QEMU's messages.
+    /// The directory with the console output and QEMU's messages.
     directory: PathBuf,
     deadline: Deadline,
     /// The gates of an interactive guest.
@@ -57,8 +57,8 @@ pub(super) struct Machine {
 const DISABLED_FEATURES: &str =
     "mitigations=off psi=0 init_on_alloc=0 hardened_usercopy=off lsm=capability cryptomgr.notests";
 
-/// Returns the kernel's command line: one console, and memory reserved for the mailbox and, if the guest is
-/// interactive, for shared memory.
+/// Returns the command line of the guest's kernel. It sets one console, and reserves memory for the mailbox and,
+/// if the guest is interactive, for the shared memory.
 pub(super) fn command_line(hardware: MachineHardware) -> String {
     format!(
         "console=ttyS0 quiet panic=-1 {DISABLED_FEATURES} nokaslr random.trust_cpu=off rdinit=/init {}={} memmap={}M${:#x}{}{}",
@@ -73,8 +73,8 @@ pub(super) fn command_line(hardware: MachineHardware) -> String {
 }
 
 impl Machine {
-    /// Starts QEMU at a `pace`, with `arguments` in addition to the hardware for `task`. QEMU reads `files` and writes
-    /// to `directory`. The task's wall-clock limit counts from now.
+    /// Starts QEMU with the processor speed `pace`, with `arguments` in addition to the hardware for `task`. QEMU
+    /// reads `files` and writes to `directory`. The task's wall-clock limit counts from now.
     pub(super) fn start(
         arguments: &[String],
         files: &[&Path],
@@ -128,7 +128,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Executes a command of the monitor.
+    /// Executes a command of QEMU's monitor (QMP).
     pub(super) fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, KernelError> {
         let line = qmp::command(command, arguments);
         let written = self.commands.write_all(line.as_bytes()).and_then(|()| self.commands.flush());
@@ -147,13 +147,13 @@ impl Machine {
         }
     }
 
-    /// Removes the deadline, and returns the gates if the guest is interactive.
+    /// Removes the deadline, and returns the gates of an interactive guest.
     pub(super) fn take_gates(&mut self) -> Option<Gates> {
         self.deadline = Deadline::never();
         self.gates.take()
     }
 
-    /// Stops QEMU, or lets it continue.
+    /// Stops QEMU if `is_paused`, otherwise lets it continue.
     pub(super) fn set_paused(&self, is_paused: bool) {
         child::set_paused(&self.child, is_paused);
     }
@@ -163,7 +163,8 @@ impl Machine {
         self.execute("cont", &Value::Null).map(drop)
     }
 
-    /// Returns whether the guest pauses the machine within `moment`; may return earlier.
+    /// Waits for at most `moment` until the guest pauses the machine, or for a shorter time. Returns whether the
+    /// guest has paused it.
     pub(super) fn pauses_within(&mut self, moment: Duration) -> Result<bool, KernelError> {
         match self.lines.recv_timeout(moment) {
             Ok(line) => Ok(matches!(qmp::parse(&line), Reply::Event(event, _) if event == PAUSED_EVENT)),
@@ -172,7 +173,7 @@ impl Machine {
         }
     }
 
-    /// Lets the guest run until it pauses the machine, as long as `goes_on` returns true.
+    /// Lets the guest run until it pauses the machine. Ends the run when `goes_on` returns false.
     pub(super) fn run_until_paused(
         &mut self,
         doing: &'static str,
@@ -182,8 +183,8 @@ impl Machine {
         self.wait(doing, |event, _| event == PAUSED_EVENT, goes_on)
     }
 
-    /// Waits until QEMU sends an event for which `wanted`, given its name and data, returns true. `doing` describes the
-    /// machine's activity for the error if the deadline passes first.
+    /// Waits until QEMU sends an event for which `wanted` returns true, given the event's name and data. `doing`
+    /// describes what the machine does, for the error if the deadline passes first.
     pub(super) fn wait_for(
         &mut self,
         doing: &'static str,
@@ -206,7 +207,7 @@ impl Machine {
         }
     }
 
-    /// Returns `length` octets of the guest's memory from `address`; QEMU passes them in a file.
+    /// Returns `length` octets of the guest's memory, beginning at `address`. QEMU writes them to a file.
     pub(super) fn read_memory(&mut self, address: u64, length: u64) -> Result<Vec<u8>, KernelError> {
         let path = self.directory.join("memory");
         self.execute("pmemsave", &json!({ "val": address, "size": length, "filename": path }))?;
@@ -227,7 +228,7 @@ impl Machine {
     }
 
     fn crashed(&mut self) -> KernelError {
-        let status = self.end().map_or("its exit status is unknown".to_owned(), |status| status.to_string());
+        let status = self.end().map_or("exit status unknown".to_owned(), |status| status.to_string());
         let messages = fs::read_to_string(self.directory.join("qemu.log")).unwrap_or_default();
         let messages = match messages.trim() {
             "" => format!("QEMU printed no message ({status})"),
@@ -236,7 +237,7 @@ impl Machine {
         KernelError::Machine { fault: MachineFault::Ended(messages), console: self.console() }
     }
 
-    /// Waits until QEMU, which has closed its output, has ended, and kills its descendants.
+    /// Waits until QEMU has ended, and kills its descendants. QEMU must already have closed its output.
     fn end(&mut self) -> io::Result<ExitStatus> {
         if !std::mem::replace(&mut self.is_over, true) {
             child::await_end(&self.child)?;

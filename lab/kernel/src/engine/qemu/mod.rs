@@ -45,13 +45,14 @@ impl Engine for Qemu {
         provenance(with_programs)
     }
 
-    /// Rejects only user programs on a kernel without the modules that they need; QEMU supports everything else that a kernel can do.
+    /// Returns an error if a kernel lacks a module that the user's programs need. QEMU supports everything else that a
+    /// kernel supports.
     fn check(&self, scenario: &Scenario, image: &Image) -> Result<(), KernelError> {
         match image.missing_root_module().filter(|_| !scenario.programs.is_empty()) {
             Some(module) => Err(KernelError::ModuleMissing {
                 directory: image.modules(),
                 module,
-                cure: "programs need this module; run `hol kernel fetch` or `hol kernel use` again, which now include it",
+                cure: "programs need this module; to add it, run `hol kernel fetch` or `hol kernel use` again",
             }),
             None => Ok(()),
         }
@@ -74,12 +75,12 @@ impl Engine for Qemu {
     }
 }
 
-/// Returns the version of this host's QEMU, and its mode.
+/// Returns the version and the mode of this host's QEMU.
 pub(super) fn provenance(with_programs: bool) -> Result<Provenance, KernelError> {
     Ok(provenance_from(find_qemu()?, with_programs))
 }
 
-/// Returns the provenance that follows from the installed QEMU and from earlier self-tests.
+/// Derives the version and the mode from the installed QEMU and from earlier self-tests.
 fn provenance_from(qemu: &InstalledQemu, with_programs: bool) -> Provenance {
     let pace = qemu.processor_speed(with_programs);
     let stepping = match &qemu.stepping {
@@ -93,7 +94,7 @@ fn provenance_from(qemu: &InstalledQemu, with_programs: bool) -> Provenance {
     Provenance { engine, version, stepping, instructions_per_ns: pace, exposed: None }
 }
 
-/// A booted guest, with a snapshot for each hardware that was needed so far.
+/// A booted guest, with one snapshot for each hardware that a task has needed so far.
 #[derive(Debug)]
 struct Guest {
     image: Image,
@@ -122,7 +123,8 @@ impl KernelInstance for Guest {
 }
 
 impl Guest {
-    /// Returns the snapshot of a machine with the hardware that a task needs; the first call boots the machine.
+    /// Returns a snapshot of a machine with the hardware that a task needs. The first call for a kind of hardware
+    /// boots the machine.
     fn snapshot(&self, task: &Task<'_>) -> Result<Snapshot, KernelError> {
         let hardware = MachineHardware::of(task);
         let mut known = self.snapshots.lock().unwrap_or_else(PoisonError::into_inner);

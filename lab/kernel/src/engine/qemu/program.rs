@@ -4,11 +4,11 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name of the QEMU program, and of its package.
+/// Name of the QEMU program, and of its Debian package.
 pub(super) const QEMU: (&str, &str) = ("qemu-system-x86_64", "qemu-system-x86");
 
-/// Returns a command that runs `program` with a reduced environment, because a guest that escapes could read
-/// it. The environment contains only the user's variables that `program` needs to find its parts.
+/// Returns a command that runs `program` with few environment variables, because a guest that escapes could read
+/// them. They are the user's variables that `program` needs to find its parts.
 /// [`lockstep::load`](super::lockstep::load) adds the libraries that the user preloads.
 pub(super) fn command(program: &Path) -> Command {
     let kept = ["PATH", "LD_LIBRARY_PATH", "QEMU_MODULE_DIR"];

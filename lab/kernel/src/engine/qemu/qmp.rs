@@ -2,20 +2,20 @@
 
 use serde_json::{Value, json};
 
-/// What a line from QEMU says.
+/// A message from QEMU's monitor (QMP): one line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reply {
-    /// A command was executed, with this result.
+    /// QEMU executed a command; contains the result.
     Return(Value),
-    /// A command was refused, for this reason.
+    /// QEMU refused a command; contains the reason.
     Error(String),
-    /// An event: its name and its data.
+    /// QEMU reports an event; contains its name and its data.
     Event(String, Value),
-    /// The greeting, or a kind of message that this program does not know.
+    /// The greeting of QEMU, or a message of an unknown kind.
     Other,
 }
 
-/// Returns the line that makes QEMU execute `command`.
+/// Returns the line that makes QEMU's monitor (QMP) execute `command`.
 pub(super) fn command(command: &str, arguments: &Value) -> String {
     let mut line = json!({ "execute": command });
     if !arguments.is_null() {
@@ -24,7 +24,7 @@ pub(super) fn command(command: &str, arguments: &Value) -> String {
     format!("{line}\n")
 }
 
-/// Parses a line that QEMU has written.
+/// Parses a line from QEMU's monitor (QMP).
 pub(super) fn parse(line: &str) -> Reply {
     let Ok(mut value) = serde_json::from_str::<Value>(line) else { return Reply::Other };
     if let Some(result) = value.get_mut("return") {

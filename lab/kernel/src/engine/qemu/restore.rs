@@ -17,7 +17,8 @@ use crate::error::MachineFault;
 use crate::job::JOB_FILE_NAME;
 use crate::mailbox::{ADDRESS, HEADER_LENGTH, Header, MailboxContent};
 
-/// Returns a machine restored from `state`, with a task; its files go to `directory`.
+/// Returns a machine that was restored from the snapshot `state` and has received a task; its files go to
+/// `directory`.
 pub(super) fn restore_machine(
     state: &Path,
     task: &Task<'_>,
@@ -63,15 +64,15 @@ pub(super) fn restore_machine(
     Ok(machine)
 }
 
-/// Sets QEMU's capabilities for snapshots: memory that is backed by a file (the root and the shared memory)
-/// is excluded, and QEMU reports the progress of saving and loading.
+/// Sets QEMU's options for snapshots: memory in a file (the root file system and the shared memory) is excluded,
+/// and QEMU reports the progress of saving and loading.
 pub(super) fn set_capabilities(machine: &mut Machine, task: &Task<'_>) -> Result<(), KernelError> {
     let wanted = [("events", true), ("x-ignore-shared", task.root.is_some() || task.is_interactive)];
     let wanted = wanted.map(|(capability, state)| json!({ "capability": capability, "state": state }));
     machine.execute("migrate-set-capabilities", &json!({ "capabilities": wanted })).map(drop)
 }
 
-/// Returns the argument that makes QEMU load this state.
+/// Returns QEMU's argument that makes it load this snapshot.
 fn incoming_uri(state: &Path) -> Result<String, KernelError> {
     Ok(format!("exec:cat {}", quote_path(state)?))
 }
@@ -80,7 +81,7 @@ fn refusal_error(command: &str, message: &str) -> KernelError {
     MachineFault::Refused { command: command.to_owned(), message: message.to_owned() }.into()
 }
 
-/// Runs the guest until it ends, as long as `goes_on` returns true; returns its mail.
+/// Runs the guest until it ends, as long as `goes_on` returns true; returns the content of its mailbox.
 pub(super) fn run_to_end(
     machine: &mut Machine,
     goes_on: &mut dyn FnMut() -> bool,

@@ -14,15 +14,15 @@ use super::processor_speed::ProcessorSpeed;
 use super::snapshot_path::{digest_with_length, snapshot_directory};
 use crate::KernelError;
 
-/// The reason for inexact stepping if the self-test failed.
+/// The reason for a virtual time that is not exact if the self-test failed.
 pub(super) const SELF_TEST_FAILED: &str = "two runs of the same job differed";
 
-/// Returns whether two runs of the last self-test differed.
+/// Returns whether the last self-test failed, that is, whether its two runs differed.
 pub(super) fn has_failed(qemu: &InstalledQemu, pace: ProcessorSpeed) -> bool {
     path(&snapshot_directory(), qemu, pace).exists()
 }
 
-/// Records the result of the self-test.
+/// Records the result of the self-test: whether its two runs differed.
 pub(super) fn record(qemu: &InstalledQemu, pace: ProcessorSpeed, differ: bool) -> Result<(), KernelError> {
     put(&path(&snapshot_directory(), qemu, pace), differ)
 }

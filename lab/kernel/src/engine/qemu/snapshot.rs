@@ -23,12 +23,12 @@ use crate::initial_files::initramfs;
 use crate::mailbox::MailboxContent;
 use crate::{KernelError, StepExactness, scratch};
 
-/// The longest duration of a boot, in wall-clock time; usually it takes a few seconds.
+/// The longest permitted duration of a boot, in wall-clock time; usually a boot takes a few seconds.
 const MAX_BOOT_TIME: Duration = Duration::from_secs(180);
 /// The longest wait for a snapshot's file after QEMU has reported that the snapshot is complete.
 const MAX_WRITING_TIME: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// The number of snapshots that stay in the cache.
+/// Maximum number of snapshots in the cache.
 const MAX_ENTRIES: usize = 6;
 
 /// A snapshot: a saved guest that waits for a job.
@@ -38,8 +38,8 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Returns the snapshot of `image` with the program at `path`, on the hardware that the task `wanted` needs. Boots
-    /// a guest and saves it if there is no such snapshot yet.
+    /// Returns the snapshot of `image` with the program at `path`, on the hardware that the task `wanted` needs. If
+    /// there is no such snapshot yet, boots a guest and saves it.
     pub(super) fn find_or_create(
         image: &Image,
         path: &Path,
@@ -71,7 +71,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// Boots until the guest pauses the machine, and saves its state.
+    /// Boots the guest, lets it run until it pauses the machine, and saves the state of the machine.
     fn make(
         &self,
         kernel: &Path,
@@ -137,13 +137,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns the edition of the file, which changes when another process replaces it.
+    /// Returns the version of the snapshot's file, which changes when another process replaces the file.
     pub(super) fn file_version(&self) -> Option<FileVersion> {
         let file = fs::metadata(&self.state).ok()?;
         Some((file.ino(), file.mtime(), file.mtime_nsec()))
     }
 
-    /// Removes the snapshot, unless it has already been replaced.
+    /// Removes the snapshot, unless its file no longer has this version because another process has replaced it.
     pub(super) fn discard(&self, file_version: Option<FileVersion>) -> Result<(), KernelError> {
         let _lock = lock_exclusive(&snapshot_directory())?;
         if file_version.is_some() && self.file_version() == file_version {
@@ -153,7 +153,7 @@ impl Snapshot {
     }
 }
 
-/// Returns the mail of a machine that was restored from `state` for a task.
+/// Runs a task in a machine that is restored from `state`; returns the content of its mailbox.
 fn run_self_test(
     state: &Path,
     task: &Task<'_>,
@@ -165,5 +165,6 @@ fn run_self_test(
     restore::run_to_end(&mut machine, &mut || true)
 }
 
-/// The inode and the modification time (s, ns) of a file, which distinguish it from a later file at the same path.
+/// The version of a file: its inode and its modification time (s, ns), which distinguish it from a later file at
+/// the same path.
 pub(super) type FileVersion = (u64, i64, i64);

@@ -12,7 +12,8 @@ pub(super) fn snapshot_directory() -> PathBuf {
     cache_directory().join("snapshots")
 }
 
-/// Adds `octets` after their length, so that two sequences with the same concatenation have different digests.
+/// Adds the length of `octets` and then the octets to a digest, so that two sequences with the same concatenation
+/// have different digests.
 pub(super) fn digest_with_length(digester: &mut Digester, octets: &[u8]) {
     digester.add(octets.len() as u64);
     digester.add_octets(octets);

@@ -12,19 +12,19 @@ use crate::cache_lock::{lock_exclusive, lock_shared, prune};
 use crate::initial_files::InitialFiles;
 use crate::{KernelError, atomic_replace, scratch};
 
-/// The number of entries that stay in the cache.
+/// Maximum number of boot directories in the cache.
 const MAX_ENTRIES: usize = 6;
 
 /// A directory from which guests boot.
 #[derive(Debug)]
 pub(super) struct BootDirectory {
     pub(super) path: PathBuf,
-    /// A lock that prevents the removal of the directory.
+    /// Holds a lock that prevents other processes from removing the directory.
     pub(super) _lock: File,
 }
 
 impl BootDirectory {
-    /// Returns the directory with `files`; creates it if it is missing.
+    /// Returns the boot directory with these `files`; creates it if it is missing.
     pub(super) fn of(files: &InitialFiles) -> Result<Self, KernelError> {
         let guests = cache_directory().join("guests");
         let place = guests.join(digest(files));
@@ -56,7 +56,7 @@ fn digest(files: &InitialFiles) -> String {
     digester.finish().to_string()
 }
 
-/// Returns whether a path has the name of such a directory.
+/// Returns whether a path has the name of a boot directory.
 fn is_boot_directory(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
     name.iter().all(u8::is_ascii_hexdigit)

@@ -15,10 +15,10 @@ use crate::hostfs::{READ_ONLY_LINK, ROOT_IMAGE};
 use crate::root::RootImage;
 use crate::{KernelError, scratch};
 
-/// The file system in memory that holds the guest's memory if it fits.
+/// The directory of a file system in memory. It contains the guest's memory if there is enough space.
 const SHARED_MEMORY_DIRECTORY: &str = "/dev/shm";
 
-/// The host's description of its processors. proc(5).
+/// The file in which the host describes its processors. proc(5).
 pub(super) const PROCESSORS: &str = "/proc/cpuinfo";
 
 /// The directories of a run. Dropping it removes them.
@@ -61,7 +61,7 @@ fn memory(size: u64) -> Option<TempDir> {
     statvfs(shared).is_ok_and(fits).then(|| scratch::create_directory(shared, "hol-memory").ok())?
 }
 
-/// Links the root image into a directory to which the process of the run cannot write.
+/// Creates a link to the root image in a directory to which the process of the run cannot write.
 fn link_root(root: &RootImage, directory: &Path) -> Result<TempDir, KernelError> {
     // A hard link has to be on the same file system as the file.
     let root_directory = scratch::create_directory(&cache_directory().join("runs"), "hol-run")?;

@@ -12,18 +12,18 @@ use crate::KernelError;
 use crate::engine::interactive::{InteractiveGuest, exit_reason};
 use crate::hostfs::{INTERRUPT_COUNT_FILE, MESSAGE_COUNT_FILE, MESSAGE_FILE, STEP_FILE, TURN_COUNT_FILE};
 
-/// Interval of the checks for a new message.
+/// Interval at which the files are checked for a new message.
 const CHECK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// An interactive guest. Dropping it ends the guest.
 ///
-/// Messages are in files of the run's directory that exist from the start, because looking up a missing file takes the guest's kernel a
-/// microsecond.
+/// Messages are in files of the run's directory. These files exist from the start, because it takes the guest's kernel
+/// a microsecond to look up a missing file.
 #[derive(Debug)]
 pub(super) struct Guest {
     process: Process,
     work: TempDir,
-    /// Number of messages read.
+    /// Number of messages read from the guest.
     messages_read: u64,
 }
 
@@ -33,7 +33,7 @@ impl Guest {
         Self { process, work, messages_read: 0 }
     }
 
-    /// Creates the files of the protocol.
+    /// Creates the files through which host and guest exchange messages.
     pub(super) fn create_files(work: &Path) -> Result<(), KernelError> {
         [MESSAGE_FILE, MESSAGE_COUNT_FILE, STEP_FILE, TURN_COUNT_FILE, INTERRUPT_COUNT_FILE]
             .into_iter()
@@ -43,7 +43,7 @@ impl Guest {
             })
     }
 
-    /// Appends one octet to a file, whose length is a counter.
+    /// Appends one octet to a file whose length is a counter.
     fn append_octet(&self, name: &str) -> Result<(), KernelError> {
         let path = self.work.path().join(name);
         let counted = File::options().append(true).open(&path).and_then(|mut file| file.write_all(b"."));

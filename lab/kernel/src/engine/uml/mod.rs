@@ -37,12 +37,13 @@ use process::Process;
 pub(super) struct Uml;
 
 impl Engine for Uml {
-    /// Returns the provenance. Stepping is always exact: the kernel is the machine, and computing takes no virtual time.
+    /// Returns the version and the mode of User-Mode Linux. Virtual time is always exact: no machine is emulated, and
+    /// computing takes no virtual time.
     fn provenance(&self, image: &Image, with_programs: bool) -> Result<Provenance, KernelError> {
         Ok(provenance(image, with_programs))
     }
 
-    /// Accepts every scenario: User-Mode Linux supports everything that a kernel can do.
+    /// Accepts every scenario: User-Mode Linux supports everything that a kernel supports.
     fn check(&self, _: &Scenario, _: &Image) -> Result<(), KernelError> {
         Ok(())
     }
@@ -73,8 +74,8 @@ fn provenance(image: &Image, with_programs: bool) -> Provenance {
     }
 }
 
-/// Returns what programs can learn about a host with this /proc/cpuinfo: the model of the processor and, from the
-/// processor, random numbers. `None` if the host can make `cpuid` fault, which hides both.
+/// Returns which properties of a host with this /proc/cpuinfo programs can see: the model of the processor and
+/// random numbers from the processor. `None` if the host can make the instruction `cpuid` fault, which hides both.
 fn exposed(processors: &str) -> Option<String> {
     let can_hide = processors.split_whitespace().any(|flag| flag == "cpuid_fault");
     (!can_hide).then(|| "cpuid of the host".to_owned())

@@ -22,26 +22,27 @@ use crate::guest::variables;
 use crate::hostfs::MAIL_FILE;
 use crate::mailbox::MailboxContent;
 
-/// The memory of the guest in MiB, as with QEMU. The host provides it on demand.
+/// The memory of the guest in MiB, as much as with QEMU. The host provides it on demand.
 const MEMORY_MIB: u64 = 512;
 /// The memory of a guest that runs programs, in MiB.
 pub(super) const MEMORY_WITH_PROGRAMS_MIB: u64 = 1024;
 
-/// The name of the link to the guest's initial file system, in the run's directory.
+/// The name of the link in the run's directory that leads to the guest's initial file system.
 pub(super) const SYSTEM_LINK: &str = "system";
 
-/// The file with the guest's console output, in the run's directory.
+/// The file in the run's directory with the guest's console output.
 const CONSOLE_FILE: &str = "console.log";
-/// The file with the kernel's messages before it has a console, in the run's directory.
+/// The file in the run's directory with the messages that the kernel prints before it has a console.
 const MESSAGES_FILE: &str = "uml.log";
 
-/// A message that the kernel prints to the console file because it gets no terminal of the host; it needs none.
+/// A message that the kernel writes to the console file if the host gives it no terminal. It needs none, so the
+/// message is no error.
 const NO_TERMINAL: &str = "check_one_sigio failed";
 
-/// 2020-01-01, in ns since 1970: the date of QEMU's clock.
+/// 2020-01-01, in ns since 1970. The clock of guests in QEMU starts at the same date.
 const BOOT_DATE: u64 = 1_577_836_800_000_000_000;
 
-/// A running kernel. Dropping this value kills the kernel and its descendants.
+/// A running User-Mode Linux kernel. Dropping this value kills the kernel and its descendants.
 #[derive(Debug)]
 pub(super) struct Process {
     child: ChildProcess,
@@ -51,9 +52,9 @@ pub(super) struct Process {
     _host_resources: HostResources,
 }
 
-/// Returns the kernel's command line: computing takes no virtual time, the date is fixed, and there is one console. The
-/// kernel mixes the command line into its random numbers, so the line must not depend on the run: paths are relative to
-/// the run's directory, and the absolute path that hostfs needs is /proc/self/cwd.
+/// Returns the kernel's command line. With it, computing takes no virtual time, the date is fixed, and there is one
+/// console. The kernel mixes the command line into its random numbers, so that the line must be the same for all runs:
+/// paths are relative to the run's directory, and the absolute path that hostfs needs is /proc/self/cwd.
 fn command_line(memory: u64) -> [String; 15] {
     [
         format!("mem={memory}M"),
@@ -103,7 +104,7 @@ impl Process {
         Ok(Self { child, directory, deadline, _processor: processor, _host_resources: host_resources })
     }
 
-    /// Waits until the process ends, as long as `goes_on` returns true.
+    /// Waits until the process has ended. Stops waiting with an error when `goes_on` returns false.
     pub(super) fn wait(&mut self, goes_on: &mut dyn FnMut() -> bool) -> Result<ExitStatus, KernelError> {
         while !self.has_ended(self.deadline.wait_time()) {
             let asked = self.deadline.check("running", goes_on);
@@ -114,7 +115,8 @@ impl Process {
             .map_err(|e| KernelError::file("wait for the process in", &self.directory, e))
     }
 
-    /// Waits until the guest ends, as long as `goes_on` returns true; returns its mail.
+    /// Waits until the guest has ended, and returns the content of its mailbox. Stops waiting with an error when
+    /// `goes_on` returns false.
     pub(super) fn wait_for_mail(
         &mut self,
         goes_on: &mut dyn FnMut() -> bool,
@@ -131,7 +133,7 @@ impl Process {
         self.child.has_ended(wait)
     }
 
-    /// Stops the process, or lets it continue.
+    /// Stops the process if `is_paused`, otherwise lets it continue.
     pub(super) fn set_paused(&self, is_paused: bool) {
         self.child.set_paused(is_paused);
     }
@@ -151,14 +153,15 @@ impl Process {
     }
 }
 
-/// Reads the guest's mail from a file; the error is the end of a sentence about the guest.
+/// Reads the content of the guest's mailbox from a file. An error is worded as the end of a sentence about the
+/// guest.
 fn read_mail(path: &Path) -> Result<MailboxContent, String> {
     let octets = fs::read(path).map_err(|_| "wrote no result".to_owned())?;
     MailboxContent::from_octets(&octets)
         .map_err(|_| format!("wrote a result that is truncated after {} octets", octets.len()))
 }
 
-/// Pins the process to the processor, and disables address space randomisation, because the addresses affect the size
+/// Pins the process to its processor, and disables address space randomisation, because the addresses affect the size
 /// of the kernel's memory.
 #[expect(
     unsafe_code,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu};
 use nix::unistd::Pid;
 
-/// The processors of the runs in progress, one entry per run.
+/// The host's processors that runs in progress have reserved, one entry per run.
 static RESERVED_PROCESSORS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// A processor of this host that is reserved for a run.
@@ -14,8 +14,8 @@ static RESERVED_PROCESSORS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 pub(super) struct Processor(usize);
 
 impl Processor {
-    /// Reserves the processor with the fewest runs of this process. If there are several, reserves the one
-    /// that runs this thread.
+    /// Reserves the processor that the fewest runs of this process have reserved; among several, the one on which
+    /// this thread runs.
     pub(super) fn reserve() -> Self {
         let mut taken = RESERVED_PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
         let here = sched_getcpu().unwrap_or(0);
@@ -24,7 +24,7 @@ impl Processor {
         Self(chosen)
     }
 
-    /// Returns the processor as a set for sched_setaffinity(2).
+    /// Returns a processor set that contains only this processor, for sched_setaffinity(2).
     pub(super) fn cpu_set(&self) -> nix::Result<CpuSet> {
         let mut set = CpuSet::new();
         set.set(self.0)?;

@@ -6,10 +6,10 @@ use crate::guest::GuestError;
 use crate::job::JobResult;
 use crate::mailbox::MailboxContent;
 
-/// A guest's channel to the host. Each engine has its own implementation.
+/// The channel from a guest to the host. Each engine has its own implementation.
 pub(in crate::guest) trait HostChannel: Debug {
-    /// Reports that the guest has booted. If the host takes a snapshot at this moment, each restored machine continues
-    /// from here.
+    /// Reports that the guest has booted. The host may take a snapshot at this moment; each machine restored from it
+    /// continues from here.
     fn report_boot(&self) -> Result<(), GuestError>;
 
     /// Receives the job, as JSON.
@@ -24,12 +24,13 @@ pub(in crate::guest) trait HostChannel: Debug {
         Err("this machine has no interactive channel; results arrive only when the job ends".into())
     }
 
-    /// Waits for the next step of a session, as JSON, while virtual time stands still. Returns `None` at the end of the session.
+    /// Waits for the next step of a session, as JSON, while virtual time is stopped. Returns `None` at the end of the
+    /// session.
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         Ok(None)
     }
 
-    /// Returns whether the host has interrupted the step since the last call.
+    /// Returns whether the host has interrupted the current step since the last call.
     fn is_interrupted(&self) -> bool {
         false
     }

@@ -11,7 +11,7 @@ pub(super) use qemu::await_root;
 use super::variables::{ENGINE_VARIABLE, LOCAL_KERNEL, UML};
 pub(super) use contract::HostChannel;
 
-/// Returns the channel of the engine that runs this guest, which [`ENGINE_VARIABLE`] names.
+/// Returns the channel of the engine that runs this guest. [`ENGINE_VARIABLE`] names the engine.
 pub(super) fn current() -> &'static dyn HostChannel {
     match std::env::var(ENGINE_VARIABLE).as_deref() {
         Ok(LOCAL_KERNEL) => &stdio::StdioChannel,

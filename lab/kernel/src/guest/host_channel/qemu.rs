@@ -19,20 +19,20 @@ use crate::mailbox::{ADDRESS, MailboxContent};
 use crate::modules;
 use crate::shared_memory::{self, FragmentKind, SharedMemory};
 
-/// The port of QEMU's pvpanic device, and the bit that reports a crash: the machine pauses at this very instruction, and the host may
-/// resume it later.
+/// The I/O port of QEMU's pvpanic device, and the bit that reports a crash. When this bit is written, the machine
+/// pauses at this very instruction, and the host may resume it later.
 const PVPANIC: (u64, u8) = (0x505, 1);
 
-/// The device with the image for the user's programs.
+/// The device with the root image, which contains the user's programs.
 const ROOT_DEVICE: &str = "/dev/pmem0";
-/// blkdev: drops the cached content of a device.
+/// ioctl number that drops the cached content of a block device.
 const BLKFLSBUF: c_ulong = 0x1261;
 
-/// Number of gates passed.
+/// Number of gates (pipes that pause the guest) that this guest has passed.
 static GATES_PASSED: AtomicUsize = AtomicUsize::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
-/// Waits for [`ROOT_DEVICE`], which its driver creates soon after the driver is loaded.
+/// Waits until the device [`ROOT_DEVICE`] exists. Its driver creates it soon after the driver is loaded.
 pub(in crate::guest) fn await_root() -> Result<(), GuestError> {
     const POLL_INTERVAL: Duration = Duration::from_millis(10);
     for _ in 0..1000 {
@@ -60,11 +60,11 @@ impl HostChannel for Qemu {
         fs::read(&path).map_err(|e| format!("cannot read the job from {path}: {e}").into())
     }
 
-    /// First drops the kernel's cached blocks of the device: they are from the image with which the machine booted, not
-    /// from the present one.
+    /// Returns the device, after dropping the kernel's cached blocks of it. They are from the image with which the
+    /// machine booted, not from the current one.
     fn root_device(&self) -> Result<&'static str, GuestError> {
         let device = File::open(ROOT_DEVICE).map_err(|e| format!("{ROOT_DEVICE}: {e}"))?;
-        #[expect(unsafe_code, reason = "this request has no safe wrapper")]
+        #[expect(unsafe_code, reason = "BLKFLSBUF has no safe wrapper")]
         // SAFETY: it takes no argument.
         let flushed = unsafe { ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) };
         if flushed == 0 {
@@ -81,7 +81,7 @@ impl HostChannel for Qemu {
         })
     }
 
-    /// Returns the step that the host wrote before it opened the gate.
+    /// Returns the step that the host wrote before it let the guest pass the gate.
     fn next_step(&self) -> Result<Option<Vec<u8>>, GuestError> {
         let shared_memory = shared_memory()?;
         // An interrupt that arrived after the previous step had ended is dropped.
@@ -110,7 +110,7 @@ fn shared_memory() -> Result<SharedMemory, GuestError> {
     Ok(SharedMemory::open_at(shared_memory::ADDRESS, memory))
 }
 
-/// Waits at the next gate until it is the guest's turn.
+/// Waits at the next gate until the host opens it.
 fn pass_gate() -> Result<(), GuestError> {
     let gate = shared_memory::GATE_PORTS
         [GATES_PASSED.fetch_add(1, Ordering::Relaxed) % shared_memory::GATE_PORTS.len()];

@@ -20,10 +20,10 @@ use crate::mailbox::MailboxContent;
 const RUN_DIRECTORY: &str = "/host";
 /// The mount point of the directory with the root image, which is read-only.
 const READ_ONLY_DIRECTORY: &str = "/lent";
-/// The path of the root image, which contains the user's programs, in that directory.
+/// The path of the root image, which contains the user's programs.
 const ROOT_IMAGE_PATH: &str = "/lent/root";
 
-/// Number of the guest's turns.
+/// Number of times that the guest has had its turn.
 static TURNS: AtomicU64 = AtomicU64::new(0);
 static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 
@@ -32,7 +32,7 @@ static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
 pub(super) struct Uml;
 
 impl HostChannel for Uml {
-    /// Mounts the run's directory: there is no snapshot, because the kernel boots for each job.
+    /// Mounts the run's directory. There is no snapshot to take, because the kernel boots anew for each job.
     fn report_boot(&self) -> Result<(), GuestError> {
         mount_hostfs(RUN_DIRECTORY, None)
     }
@@ -82,7 +82,8 @@ impl HostChannel for Uml {
     }
 }
 
-/// Mounts the run's directory at `place`, or, if `link` names a link in that directory, the target of the link.
+/// Mounts the run's directory at `place`. If `link` names a link in that directory, mounts the link's target
+/// instead.
 fn mount_hostfs(place: &str, link: Option<&str>) -> Result<(), GuestError> {
     mount(Some("host"), place, Some("hostfs"), MsFlags::empty(), link)
         .map_err(|e| format!("cannot mount {place}: {e}").into())
@@ -92,8 +93,8 @@ fn path_of(name: &str) -> PathBuf {
     Path::new(RUN_DIRECTORY).join(name)
 }
 
-/// Polls a file of the host until it is the guest's turn. This takes no virtual time as long as the file exists, and keeps all other
-/// threads of the guest from running; the host pauses the process meanwhile.
+/// Polls a file of the host until it is the guest's turn. As long as the file exists, this takes no virtual time, and
+/// no other thread of the guest runs. The host pauses the process meanwhile.
 fn wait_for_turn() -> Result<(), GuestError> {
     let turn = TURNS.fetch_add(1, Ordering::Relaxed) + 1;
     while fs::metadata(path_of(TURN_COUNT_FILE))?.len() < turn {

@@ -3,7 +3,7 @@
 const MAGIC: u16 = 0xeb9f;
 const FUNC: u32 = 12;
 
-/// Returns the id of the function called `name`; `None` if there is none, or if the data is malformed.
+/// Returns the BTF ID of the kernel function called `name`; `None` if there is none, or if the data is malformed.
 pub(super) fn function_id(list: &[u8], name: &str) -> Option<u32> {
     let word = |at: usize| Some(u32::from_le_bytes(*list.get(at..)?.first_chunk()?));
     if u16::from_le_bytes(*list.first_chunk()?) != MAGIC {
@@ -31,7 +31,8 @@ fn is_called(string: &[u8], name: &str) -> bool {
     string.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&0))
 }
 
-/// Returns the number of octets of a type that follow its first three words; `None` if `kind` is unknown.
+/// Returns the number of octets that follow the first three words in the description of a type; `None` if `kind`
+/// is unknown.
 const fn octets_after_header(kind: u32, count: usize) -> Option<usize> {
     match kind {
         // PTR, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, FLOAT, TYPE_TAG

@@ -16,10 +16,10 @@ use crate::root::{NODES_DIRECTORY, SHARED_DIRECTORY};
 
 /// The mount point of the read-only root file system that all nodes share.
 const ROOT_DIRECTORY: &str = "/lower";
-/// The mount point of the file system with the changes of the nodes.
+/// The mount point of the file system that contains the changes that nodes make to their files.
 pub(super) const CONTAINER_DIRECTORY: &str = "/places";
 
-/// A network namespace, for setns(2).
+/// A network namespace, as an open file for setns(2).
 pub(super) type NetworkNamespace = File;
 
 /// The namespaces of a node, and the path of its root file system in its mount namespace.
@@ -70,7 +70,7 @@ fn root(node: &str) -> PathBuf {
     Path::new(CONTAINER_DIRECTORY).join(node).join("root")
 }
 
-/// Moves this thread to new namespaces for the node, and mounts the node's file system there; returns the namespaces.
+/// Moves this thread to new namespaces for the node, and mounts the node's file system there. Returns the namespaces.
 fn set_up(
     node: &str,
     network: &NetworkNamespace,

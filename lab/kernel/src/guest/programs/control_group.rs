@@ -13,7 +13,7 @@ use crate::guest::GuestError;
 
 /// The mount point of the control groups.
 pub(super) const CONTROL_GROUPS: &str = "/cells";
-/// The memory limit of a program, which is killed if it uses more memory; the machine has 1 GiB.
+/// The memory limit of a program, which is killed if it uses more memory; the virtual machine has 1 GiB.
 const MEMORY_LIMIT: &str = "640M";
 
 /// Mounts the tree of control groups.
@@ -38,7 +38,8 @@ impl ControlGroup {
         Ok(Self(path))
     }
 
-    /// Returns the path of the file that adds a process to the group when the process writes 0 to it.
+    /// Returns the path of the file through which processes join the group: a process that writes 0 to it is
+    /// added.
     pub(super) fn procs_file(&self) -> PathBuf {
         self.0.join("cgroup.procs")
     }
@@ -48,8 +49,8 @@ impl ControlGroup {
         self.signal(Signal::SIGTERM).map(drop)
     }
 
-    /// Kills the processes of the group: all together, or before Linux 5.14 repeatedly, because processes may have
-    /// started new ones.
+    /// Kills the processes of the group. Linux 5.14 and later kill all of them at once; with an older kernel the
+    /// call is repeated, because processes may have started new ones.
     pub(super) fn kill(&self) -> Result<(), GuestError> {
         const MAX_ATTEMPTS: u32 = 1000;
         const RETRY_INTERVAL: Duration = Duration::from_millis(1);
@@ -66,7 +67,7 @@ impl ControlGroup {
         Err("the programs start processes faster than hol can kill them; use Linux 5.14 or later".into())
     }
 
-    /// Sends a signal to all processes of the group; returns whether there are any.
+    /// Sends a signal to all processes of the group; returns whether the group has any.
     fn signal(&self, signal: Signal) -> Result<bool, GuestError> {
         let processes = fs::read_to_string(self.procs_file())?;
         for process in processes.lines() {
@@ -86,12 +87,12 @@ impl ControlGroup {
         self.read_number("memory.events", "oom_kill").is_some_and(|killed| killed > 0)
     }
 
-    /// Returns the processor time used, in µs.
+    /// Returns the processor time that the group has used, in µs.
     pub(super) fn processor_time(&self) -> u64 {
         self.read_number("cpu.stat", "usage_usec").unwrap_or(0)
     }
 
-    /// Returns the number after `key` in one of the group's files.
+    /// Returns the number that follows `key` in `file`, one of the group's files.
     fn read_number(&self, file: &str, key: &str) -> Option<u64> {
         let text = fs::read_to_string(self.0.join(file)).ok()?;
         let (_, number) =

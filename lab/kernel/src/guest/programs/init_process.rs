@@ -21,14 +21,14 @@ use crate::guest::variables::{ENGINE_VARIABLE, INIT_PROCESS};
 /// The PID namespace of a node. Its processes end with its init process.
 #[derive(Debug)]
 pub(super) struct PidNamespace {
-    /// The first process of the namespace.
+    /// The init process of the namespace.
     first: Child,
     namespace: File,
 }
 
 impl PidNamespace {
-    /// Starts the first process of a node, which runs this program. Afterwards this thread can start no process outside
-    /// of the node's PID namespace. `proc` is the mount point of the node's proc(5).
+    /// Starts the init process of a node, which runs this program. Afterwards this thread can start processes only in
+    /// the node's PID namespace. `proc` is the mount point of the node's proc(5).
     pub(super) fn start(proc: &str) -> Result<Self, GuestError> {
         unshare(CloneFlags::CLONE_NEWPID)?;
         let mut command = Command::new("/proc/self/exe");
@@ -39,7 +39,7 @@ impl PidNamespace {
         Ok(Self { first, namespace })
     }
 
-    /// Converts a path of the node's processes to a path of this process. proc(5), `/proc/pid/root`
+    /// Converts a path as the node's processes see it to a path as this process sees it. proc(5), `/proc/pid/root`
     pub(super) fn path(&self, path: &Path) -> PathBuf {
         let inside = path.strip_prefix("/").unwrap_or(path);
         Path::new("/proc").join(self.first.id().to_string()).join("root").join(inside)
@@ -60,16 +60,17 @@ impl PidNamespace {
 }
 
 impl Drop for PidNamespace {
-    /// Kills the first process, and thereby all others. Does not wait for it, because it ends only when no other is
-    /// left, which may never happen.
+    /// Kills the init process, and thereby all other processes of the namespace. Does not wait for its end: it ends
+    /// only after all others have, which may never happen.
     fn drop(&mut self) {
         let _ = self.first.kill();
     }
 }
 
-/// Makes the child mount proc(5), because it shows the processes of the namespace in which it was mounted.
+/// Makes the child mount proc(5). A mount of proc(5) shows the processes of the PID namespace in which it was
+/// made.
 fn mount_proc(command: &mut Command, path: CString) {
-    #[expect(unsafe_code, reason = "a process mounts between fork and exec")]
+    #[expect(unsafe_code, reason = "the child mounts proc between fork and exec")]
     // SAFETY: the closure makes one system call, on strings that it owns, and allocates nothing.
     unsafe {
         command.pre_exec(move || {
@@ -82,7 +83,7 @@ fn mount_proc(command: &mut Command, path: CString) {
     }
 }
 
-/// Runs the first process, which reaps all other processes until it is killed.
+/// Runs as the init process of a node: reaps all other processes until it is killed.
 pub(crate) fn main() -> ExitCode {
     let mut child = SigSet::empty();
     child.add(Signal::SIGCHLD);

@@ -42,14 +42,15 @@ pub(super) use run_state::Programs;
 use run_state::{describe, to_std};
 pub(super) use shell::Shell;
 
-/// The longest time until a service is ready.
+/// The longest time that a service may take until it is ready.
 const READY_LIMIT: StdDuration = StdDuration::from_secs(30);
 const CHECK_INTERVAL: StdDuration = StdDuration::from_millis(1);
-/// The time between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL when a program is to end.
 const TERMINATION_TIME: StdDuration = StdDuration::from_secs(2);
 
 impl<'s> Programs<'s> {
-    /// Creates the containers, and starts the services one after the other; `None` if there are no programs.
+    /// Creates the containers, and starts the services one after the other; returns `None` if the scenario has no
+    /// programs.
     pub(super) fn begin(
         topology: &Topology,
         plan: &BuildableNetwork,
@@ -101,9 +102,9 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised. Without `stop`
-    /// it returns at the latest when the awaited programs have ended. Programs that are still running are
-    /// then ended.
+    /// Runs the programs until one has failed, the time limit has passed, or `stop` is raised. If `stop` is
+    /// `None`, returns at the latest when the awaited programs have ended. Ends the programs that are still
+    /// running.
     pub(super) fn run(mut self, stop: Option<&StopSignal>) -> Result<(FlowRun, ProgramOutput), GuestError> {
         let (begin, epoch) = (VirtualInstant::now(), wall_clock_ns());
         let limit = match &self.scenario.workload.kind {
@@ -118,7 +119,8 @@ impl<'s> Programs<'s> {
         Ok((self.flow_run(epoch, ended, limit, was_stopped), self.collect_output(epoch)))
     }
 
-    /// Starts and stops programs that are due, and waits for the next event; returns whether the run continues.
+    /// Starts and stops the programs that are due, and waits for the next event; returns whether the run
+    /// continues.
     fn step(
         &mut self,
         begin: VirtualInstant,
@@ -146,7 +148,7 @@ impl<'s> Programs<'s> {
         Ok(!raised)
     }
 
-    /// Sends SIGTERM to running programs, and kills those that do not end.
+    /// Sends SIGTERM to running programs, and kills those that do not end in time.
     fn end(&mut self) -> Result<(), GuestError> {
         let running = self.processes.iter_mut().flatten();
         running.filter(|process| !process.was_terminated).try_for_each(Process::terminate)?;

@@ -14,24 +14,25 @@ use super::container::Container;
 use super::process::{Process, ProgramExit};
 use super::run_state::Programs;
 
-/// The directory whose files the user receives.
+/// The directory, in the root directory of a node, from which the user receives the files.
 const OUTPUT_DIRECTORY: &str = "out";
-/// The largest total size of these files of all nodes, in octets.
+/// The largest total size of the files that the user receives from all nodes, in octets.
 const MAX_OUTPUT_OCTETS: u64 = 32 << 20;
 
-/// What the programs of a run have left.
+/// The output of the programs of a run.
 #[derive(Debug, Default)]
 pub(in crate::guest) struct ProgramOutput {
     /// The result of each program.
     pub(in crate::guest) results: Vec<ProgramResult>,
-    /// A tar archive of the files that the nodes have in [`OUTPUT_DIRECTORY`], each under the node's name.
+    /// A tar archive of the files that the nodes have in [`OUTPUT_DIRECTORY`]; the files of a node are in a
+    /// directory with its name.
     pub(in crate::guest) files: Vec<u8>,
-    /// Why files are missing; `None` if all files are there.
+    /// Why files are missing from the archive; `None` if all files are in it.
     pub(in crate::guest) caution: Option<String>,
 }
 
 impl Programs<'_> {
-    /// Collects the results after all programs have ended; times count from `epoch`.
+    /// Collects the results after all programs have ended. Times are relative to `epoch`, in ns since 1970.
     pub(super) fn collect_output(&self, epoch: u64) -> ProgramOutput {
         let results = self.scenario.programs.iter().zip(&self.processes);
         let results =
@@ -61,7 +62,7 @@ impl Programs<'_> {
         }
     }
 
-    /// Returns the metrics of a program whose numbers were found.
+    /// Returns the values of a program's metrics that were found in its output.
     fn metrics(&self, program: &Program, process: &Process) -> BTreeMap<String, f64> {
         let container = &self.containers[program.node.as_str()];
         let number = |(name, reading): (&String, &MetricReader)| {
@@ -96,8 +97,8 @@ impl Programs<'_> {
     }
 }
 
-/// Adds the regular files below `directory` under `name`, in the order of their names. Links and devices are skipped, because they might
-/// lead elsewhere.
+/// Adds the regular files below `directory` to the archive under `name`, in the order of their names. Links and devices
+/// are skipped, because they might lead elsewhere.
 fn add_files(
     archive: &mut Builder<Vec<u8>>,
     directory: &Path,
@@ -128,7 +129,7 @@ fn add_files(
     Ok(())
 }
 
-/// Returns the content of a node's file; links cannot lead out of the node. openat2(2)
+/// Returns the content of a node's file. Links that lead out of the node are not followed. openat2(2)
 fn read_file(container: &Container, path: &str) -> io::Result<Vec<u8>> {
     let root = File::open(container.root_path())?;
     let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -29,13 +29,14 @@ pub(super) const DEFAULT_ENVIRONMENT: [(&str, &str); 3] = [
     ("HOME", "/root"),
     ("LANG", "C.UTF-8"),
 ];
-/// linux/capability.h: `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`, `SYS_BOOT`, `MKNOD`.
+/// Numbers of the capabilities that programs do not have: `SYS_MODULE`, `SYS_RAWIO`, `SYS_PTRACE`, `SYS_ADMIN`,
+/// `SYS_BOOT` and `MKNOD` (linux/capability.h).
 const DROPPED_CAPABILITIES: [libc::c_ulong; 6] = [16, 17, 19, 21, 22, 27];
-/// Number of octets of an output that are reported from its beginning, and from its end.
+/// If an output is long, only its first octets and its last octets are reported, this many of each.
 const EXCERPT_OCTETS: usize = 32 << 10;
-/// The largest file that a program may write, including its output, in octets.
+/// The largest file that a program may write, in octets. The limit also applies to its output.
 const MAX_FILE: u64 = 256 << 20;
-/// Largest part of an output in a message, in octets.
+/// The largest part of an output in one message to the host, in octets.
 const MAX_CHUNK: usize = 1 << 20;
 
 /// A running program, and its control group.
@@ -45,12 +46,13 @@ pub(super) struct Process {
     handle: OwnedFd,
     control_group: ControlGroup,
     output: [PathBuf; 2],
-    /// Octets of each output that [`read_new_output`](Self::read_new_output) has returned.
+    /// Number of octets of standard output (index 0) and standard error (1) that
+    /// [`read_new_output`](Self::read_new_output) has returned.
     reported: [u64; 2],
     /// Wall-clock time of the start, in ns since 1970.
     pub(super) started_at: u64,
     status: Option<ProgramExit>,
-    /// Whether the program was sent a signal to end.
+    /// Whether the program was sent SIGTERM.
     pub(super) was_terminated: bool,
 }
 
@@ -114,7 +116,7 @@ impl Process {
         })
     }
 
-    /// Returns how the program ended, if it has ended.
+    /// Checks whether the program has ended. If so, returns how it ended.
     pub(super) fn poll_exit(&mut self) -> io::Result<Option<&ProgramExit>> {
         if self.status.is_none()
             && let Some(exit) = self.child.try_wait()?
@@ -125,7 +127,8 @@ impl Process {
         Ok(self.status.as_ref())
     }
 
-    /// Returns how the program ended, if [`poll_exit`](Self::poll_exit) has found that it has.
+    /// Returns how the program ended. `None` if it is running, or if [`poll_exit`](Self::poll_exit) has not yet
+    /// been called since its end.
     pub(super) const fn status(&self) -> Option<&ProgramExit> {
         self.status.as_ref()
     }
@@ -174,8 +177,8 @@ impl Process {
         [self.stdout(), self.stderr()].map(|octets| excerpt(&octets))
     }
 
-    /// Returns what the program has written since the last call to standard output (0) or standard error (1),
-    /// up to the size of a message. `None` if there is nothing.
+    /// Returns what the program has written to standard output (`output` is 0) or standard error (1) since the
+    /// last call, at most as much as fits into one message. Returns `None` if there is nothing new.
     pub(super) fn read_new_output(&mut self, output: usize) -> io::Result<Option<Vec<u8>>> {
         let file = File::open(&self.output[output])?;
         let mut read_new_output =
@@ -195,15 +198,15 @@ impl Process {
         self.control_group.was_out_of_memory()
     }
 
-    /// Returns whether the program has written `text`.
+    /// Returns whether the output of the program contains `text`.
     pub(super) fn has_printed(&self, text: &str) -> bool {
         let text = text.as_bytes();
         let has = |octets: Vec<u8>| text.is_empty() || octets.windows(text.len()).any(|part| part == text);
         has(self.stdout()) || has(self.stderr())
     }
 
-    /// Returns the end of an error message. It says that the program exceeded the memory of its node, or
-    /// quotes the last lines of its standard error, or of its standard output if standard error is empty.
+    /// Returns a text for the end of an error message: that the program exceeded the memory of its node, or the
+    /// last lines of its standard error, or of its standard output if standard error is empty.
     pub(super) fn last_lines(&self) -> String {
         if self.was_out_of_memory() {
             return "; it exceeded the memory of its node".to_owned();
@@ -217,7 +220,7 @@ impl Process {
     }
 }
 
-/// The descriptor becomes readable when the process has ended.
+/// Returns a descriptor that becomes readable when the process has ended.
 impl AsFd for Process {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
@@ -225,14 +228,14 @@ impl AsFd for Process {
 }
 
 impl ProgramExit {
-    /// Returns the exit code as a shell reports it: 128 plus the number of the signal if one ended the
-    /// program. POSIX.1-2017, 2.8.2.
+    /// Returns the exit code as a shell reports it. If a signal ended the process, it is 128 plus the number of
+    /// the signal. POSIX.1-2017, 2.8.2.
     pub(super) fn code(&self) -> i32 {
         self.exit.code().unwrap_or_else(|| 128 + self.exit.signal().unwrap_or(0))
     }
 
-    /// Returns how the program failed, as the end of a sentence; `None` if it succeeded, or if SIGTERM ended it as
-    /// requested.
+    /// Returns a text for the end of a sentence that tells how the program failed; `None` if it succeeded, or if
+    /// SIGTERM ended it as requested.
     pub(super) fn problem(&self) -> Option<String> {
         let asked_for = self.was_terminated && self.exit.signal() == Some(libc::SIGTERM);
         (!self.exit.success() && !asked_for).then(|| format!("ended with {self}"))
@@ -266,7 +269,7 @@ fn enter_before_exec(
     let [root, directory] = paths;
     let (root, directory) = (root?, directory?);
     let procs_file: RawFd = procs_file.as_raw_fd();
-    #[expect(unsafe_code, reason = "a process enters namespaces between fork and exec")]
+    #[expect(unsafe_code, reason = "the child enters namespaces between fork and exec")]
     // SAFETY: the closure makes only system calls, on descriptors that stay open until the process was started, and on strings that it
     // owns; it allocates nothing.
     unsafe {
@@ -275,7 +278,7 @@ fn enter_before_exec(
     Ok(())
 }
 
-#[expect(unsafe_code, reason = "see its only caller")]
+#[expect(unsafe_code, reason = "it runs between fork and exec, with valid descriptors")]
 fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr) -> io::Result<()> {
     let done = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let limit = |max| libc::rlimit { rlim_cur: max, rlim_max: max };
@@ -300,7 +303,8 @@ fn enter(procs_file: RawFd, namespaces: &[RawFd], root: &CStr, directory: &CStr)
     Ok(())
 }
 
-/// Returns the text of the octets, shortened to the first and the last [`EXCERPT_OCTETS`] octets if there are more than twice as many.
+/// Returns the octets as text. If there are more than twice [`EXCERPT_OCTETS`], returns only the first and the last
+/// [`EXCERPT_OCTETS`] octets.
 fn excerpt(octets: &[u8]) -> String {
     let text = |octets: &[u8]| String::from_utf8_lossy(octets).into_owned();
     if octets.len() <= 2 * EXCERPT_OCTETS {

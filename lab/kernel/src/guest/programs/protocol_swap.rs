@@ -19,10 +19,10 @@ const REPLACED_FUNCTION: &str = "update_socket_protocol";
 /// The file in which Linux lists its types and functions.
 const BTF_FILE: &str = "/sys/kernel/btf/vmlinux";
 
-/// The setting of a kernel with `uml/socket-transport.patch`.
+/// The sysctl with which a kernel with `uml/socket-transport.patch` selects the protocol of new sockets.
 const SETTING_FILE: &str = "/proc/sys/kernel/socket_transport";
 
-/// socket(2), linux/in.h
+/// Address family of IPv4. socket(2), linux/in.h
 const AF_INET: i32 = 2;
 const AF_INET6: i32 = 10;
 const SOCK_STREAM: i32 = 1;
@@ -30,28 +30,31 @@ const TYPE_MASK: i32 = 0xf;
 const TCP: i32 = 6;
 const SCTP: i32 = 132;
 const MPTCP: i32 = 262;
-/// tcp(7), sctp(7): the option that disables Nagle's algorithm.
+/// The option that disables Nagle's algorithm. tcp(7), sctp(7)
 const TCP_NODELAY: i32 = 1;
 const SCTP_NODELAY: i32 = 3;
 
-/// linux/bpf.h: the number of the helper function bpf_get_current_pid_tgid().
+/// Number of the BPF helper function bpf_get_current_pid_tgid(). linux/bpf.h
 const CURRENT_PROCESS: i32 = 14;
-/// Offsets in `struct bpf_sockopt` of linux/bpf.h: the socket, then level, name, length and answer; in `struct bpf_sock`: the protocol.
+/// Offsets of fields in `struct bpf_sockopt` of linux/bpf.h (socket, level, name, length, return value), and of the
+/// protocol in `struct bpf_sock`.
 const SOCKET_OFFSET: i16 = 0;
 const LEVEL_OFFSET: i16 = 24;
 const NAME_OFFSET: i16 = 28;
 const LENGTH_OFFSET: i16 = 32;
 const ANSWER_OFFSET: i16 = 36;
 const PROTOCOL_OFFSET: i16 = 12;
-/// The largest part of an option's value that a BPF program sees, in octets; it must let longer options pass.
+/// The largest part of an option's value that a BPF program can see, in octets. The program must let longer values
+/// pass.
 const MAX_VALUE: i32 = 4096;
 /// The return value with which a BPF program for socket options lets the system call continue.
 const CONTINUE_CALL: i32 = 1;
 
-/// Keeps the BPF program that selects the protocol of new sockets attached until dropped; `None` if none is needed.
+/// Keeps the BPF program attached that selects the protocol of new sockets, until this value is dropped. `None` if
+/// no program is needed.
 #[derive(Debug)]
 pub(super) struct ProtocolSwap(
-    #[expect(dead_code, reason = "closing it would end the swap")] Option<OwnedFd>,
+    #[expect(dead_code, reason = "closing the descriptor would detach the BPF program")] Option<OwnedFd>,
 );
 
 impl ProtocolSwap {
@@ -88,7 +91,8 @@ impl ProtocolSwap {
     }
 }
 
-/// Returns a program that selects the protocol of a socket by family (argument 0), type (1) and requested protocol (2); 0: unchanged.
+/// Returns a program that selects the protocol of a new socket from its family (argument 0), type (argument 1) and
+/// requested protocol (argument 2). If it returns 0, the protocol does not change.
 fn protocol(wanted: i32) -> BpfAssembler {
     let code = BpfAssembler::new(0).op(CALL, 0, 0, 0, CURRENT_PROCESS).op(SHIFT_RIGHT, 0, 0, 0, 32);
     // The sockets of the guest itself keep their protocol.
@@ -119,7 +123,7 @@ fn get_option() -> BpfAssembler {
         .pass()
 }
 
-/// Appends a check after which the program continues only for TCP options of an SCTP socket; all other calls pass
+/// Appends a check to a program, which then continues only for TCP options of an SCTP socket. All other calls pass
 /// unchanged.
 fn only_tcp_options_of_sctp(code: BpfAssembler) -> BpfAssembler {
     let code = code.op(LOAD_WORD, 1, 6, LENGTH_OFFSET, 0).op(IF_GREATER, 1, 0, 2, MAX_VALUE);

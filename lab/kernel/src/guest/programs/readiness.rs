@@ -33,8 +33,8 @@ pub(super) fn is_ready(
     })
 }
 
-/// Returns whether proc(5)'s table of sockets contains a socket with this port and state. Columns: number, local
-/// address, remote address, state; hexadecimal.
+/// Returns whether a table of sockets in proc(5) contains a socket with this port and state. The columns are
+/// number, local address, remote address and state; numbers are hexadecimal.
 fn has_socket(table: &str, port: u16, state: &str) -> bool {
     let port = format!(":{port:04X}");
     table.lines().skip(1).any(|line| {
@@ -43,8 +43,8 @@ fn has_socket(table: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// Returns whether the table of SCTP's endpoints contains a listening endpoint with this port. The state is in column
-/// 4, the port in column 6.
+/// Returns whether Linux's table of SCTP endpoints contains a listening endpoint with this port. The state is in
+/// column 4, the port in column 6.
 fn has_endpoint(table: &str, port: u16) -> bool {
     const LISTENING_STATE: &str = "10";
     table.lines().skip(1).any(|line| {

@@ -11,20 +11,20 @@ use super::process::Process;
 use super::protocol_swap::ProtocolSwap;
 use crate::guest::GuestError;
 
-/// The programs of a run; its services are ready.
+/// The programs of a run, whose services are ready.
 #[derive(Debug)]
 pub(in crate::guest) struct Programs<'s> {
     pub(super) scenario: &'s Scenario,
     pub(super) containers: BTreeMap<&'s str, Container>,
-    /// Processes by their index in the scenario; `None` if not started.
+    /// Processes by the index of their program in the scenario; `None` for a program that has not started.
     pub(super) processes: Vec<Option<Process>>,
-    /// Programs that had not ended at the limit of the run.
+    /// Indices of the programs that had not ended at the time limit of the run.
     pub(super) overdue: Vec<usize>,
     pub(super) _swap: ProtocolSwap,
 }
 
 impl<'s> Programs<'s> {
-    /// Starts a program, and prints that to the console.
+    /// Starts the program with this index, and reports the start on the console.
     pub(super) fn start(&mut self, index: usize) -> Result<(), GuestError> {
         let program = &self.scenario.programs[index];
         // The console shows which programs were running if the host has to end the machine.
@@ -35,7 +35,7 @@ impl<'s> Programs<'s> {
         Ok(())
     }
 
-    /// Returns the indexes of the programs that have to end before the run ends.
+    /// Returns the indices of the programs that have to end before the run ends.
     pub(super) fn awaited_programs(&self) -> impl Iterator<Item = usize> + use<'s> {
         let programs = self.scenario.programs.iter().enumerate();
         programs.filter(|(_, program)| program.is_awaited()).map(|(index, _)| index)
@@ -70,12 +70,12 @@ impl<'s> Programs<'s> {
     }
 }
 
-/// Describes a program in messages.
+/// Returns a description of a program for messages.
 pub(super) fn describe(program: &Program) -> String {
     format!("{:?} on {}", program.command.shell_line(), program.node)
 }
 
-/// Converts a duration to the standard library's.
+/// Converts hol's duration to that of the standard library.
 pub(super) const fn to_std(duration: Duration) -> StdDuration {
     StdDuration::from_nanos(duration.as_nanos())
 }

@@ -21,8 +21,8 @@ use crate::guest::schedule::Schedule;
 use crate::netem;
 use crate::session_step::{Action, CommandOutcome, GuestMessage, Step, StepResult};
 
-/// The first interval at which a running line is polled for output and for interrupts. The interval grows to a tenth (`INTERVAL_DIVISOR`) of the time
-/// that the line has run, a delay that users do not notice.
+/// The first interval at which a running line is polled for output and for interrupts. The interval grows to a tenth
+/// (`INTERVAL_DIVISOR`) of the time for which the line has run; users do not notice such a delay.
 const FIRST_INTERVAL: StdDuration = StdDuration::from_millis(10);
 const INTERVAL_DIVISOR: u32 = 10;
 
@@ -32,22 +32,22 @@ pub(in crate::guest) struct Shell<'s> {
     programs: Programs<'s>,
     schedule: Schedule,
     capture: Capture,
-    /// The network with all changes so far.
+    /// The network as all changes so far have left it.
     network: NetworkSpec,
     seed: Seed,
     /// When the shell started.
     begin: VirtualInstant,
-    /// The beginning of the session by the wall clock, in ns since 1970.
+    /// Wall-clock time at which the session began, in ns since 1970.
     epoch: u64,
     /// The command lines that still have running processes.
     lines: Vec<Process>,
-    /// Number of lines started.
+    /// Number of command lines started so far.
     started_lines: usize,
     channel: &'static dyn HostChannel,
 }
 
 impl<'s> Shell<'s> {
-    /// Starts a session; its time counts from now.
+    /// Starts a session; the time of the session counts from now.
     pub(in crate::guest) fn begin(
         programs: Programs<'s>,
         schedule: Schedule,
@@ -131,7 +131,7 @@ impl<'s> Shell<'s> {
         Ok(())
     }
 
-    /// Returns how the last line ended.
+    /// Returns how the last command line ended.
     fn last_outcome(&mut self, node: &str) -> Result<Option<CommandOutcome>, GuestError> {
         let Some(line) = self.lines.last_mut() else { return Ok(None) };
         let exit_code = line.poll_exit()?.map_or(0, ProgramExit::code);
@@ -139,8 +139,8 @@ impl<'s> Shell<'s> {
         Ok(Some(CommandOutcome { exit_code, exceeded_memory, shell_state }))
     }
 
-    /// Lets time pass until `due`, or until the last line has ended if it `is_awaited`. Returns the time of an
-    /// interrupt that came before that, or `None`. In a replay `interrupt` is the time of the next interrupt; otherwise
+    /// Lets time pass until `due` or, if the last line `is_awaited`, until that line has ended. Returns the time of an
+    /// interrupt that came earlier, or `None`. In a replay, `interrupt` is the time of the next interrupt; otherwise
     /// the host sends interrupts.
     fn run_until(
         &mut self,
@@ -173,7 +173,7 @@ impl<'s> Shell<'s> {
         }
     }
 
-    /// Waits until a time, or until the last line has ended if it `is_awaited`.
+    /// Waits until the time `until` or, if the last line `is_awaited`, until that line has ended.
     fn wait(&self, is_awaited: bool, until: StdDuration) -> Result<(), GuestError> {
         let line = self.lines.last().filter(|_| is_awaited);
         let mut wanted: Vec<PollFd<'_>> =
@@ -196,13 +196,13 @@ impl<'s> Shell<'s> {
         Ok(())
     }
 
-    /// Removes each line whose processes have all ended, and its output.
+    /// Removes each line whose processes have all ended, together with its output.
     fn remove_finished_lines(&mut self) {
         self.lines.iter().filter(|line| line.has_no_processes()).for_each(Process::remove_output);
         self.lines.retain(|line| !line.has_no_processes());
     }
 
-    /// Changes links of the network now. Returns the reason if the change is refused, otherwise `None`.
+    /// Changes links of the network now. Returns the reason if the change is refused; `None` if it was made.
     fn change(&mut self, event: &EventSpec, now: Duration) -> Result<Option<String>, GuestError> {
         let mut network = self.network.clone();
         network.events.push(EventSpec { at: now, ..event.clone() });

@@ -10,17 +10,18 @@ use super::container::CONTAINER_DIRECTORY;
 use super::process::DEFAULT_ENVIRONMENT;
 use crate::session_step::ShellState;
 
-/// The file on the node that holds the state.
+/// The file on a node that contains the state of its shell.
 const STATE_FILE: &str = ".shell";
 /// Variables that each shell sets by itself.
 const SHELL_VARIABLES: [&str; 4] = ["OLDPWD", "PWD", "SHLVL", "_"];
 
-/// Returns `line` with a trap that saves the shell's state when the shell exits, without starting another process.
+/// Returns `line` with a trap in front that saves the shell's state when the shell exits. The trap starts no other
+/// process.
 pub(super) fn save_on_exit(line: &str) -> String {
     format!("trap 'pwd >|/{STATE_FILE}; export -p >>/{STATE_FILE}' EXIT; {line}\nexit")
 }
 
-/// Returns the state that the last line on the node saved, if there is one.
+/// Returns the shell state that the last line on the node saved; `None` if it saved none.
 pub(super) fn read_saved(node: &str) -> Option<ShellState> {
     let text = fs::read_to_string(Path::new(CONTAINER_DIRECTORY).join(node).join("changes").join(STATE_FILE))
         .ok()?;
@@ -33,7 +34,8 @@ pub(super) fn read_saved(node: &str) -> Option<ShellState> {
     Some(ShellState { directory: PathBuf::from(directory), variables })
 }
 
-/// Parses the output of `export -p`: `export NAME='value'`, or `declare -x NAME="value"`. POSIX.1-2017, 2.14 and 2.2.
+/// Parses the output of the shell command `export -p`: `export NAME='value'`, or `declare -x NAME="value"`.
+/// POSIX.1-2017, 2.14 and 2.2.
 fn parse_exports(text: &str) -> BTreeMap<String, String> {
     let mut chars = text.chars().peekable();
     let mut variables = BTreeMap::new();
@@ -57,7 +59,7 @@ fn take_until(chars: &mut Peekable<Chars<'_>>, ends: &[char]) -> String {
     text
 }
 
-/// Returns a quoted word, without its quotes, and consumes the rest of its line.
+/// Returns the next quoted word, without its quotes, and skips the rest of its line.
 fn take_word(chars: &mut Peekable<Chars<'_>>) -> String {
     let mut text = String::new();
     while let Some(char) = chars.next_if(|char| *char != '\n') {
