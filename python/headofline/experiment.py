@@ -44,7 +44,7 @@ A command to run.
 
 ConnectionReuse: TypeAlias = Literal['close', 'keepalive', 'pipelined', 'multiplexed']
 """
-How requests and responses share the connections and their streams.
+How requests and responses share connections and streams.
 """
 
 
@@ -247,11 +247,11 @@ class LogNormal(TypedDict, closed=True):
 
     max: NotRequired[ByteCount]
     """
-    Maximum, to which larger draws are reduced. Default: the longest message that the workload allows.
+    Maximum size; larger draws are reduced to it. Default: the longest message that the workload allows.
     """
     median: ByteCount
     """
-    Median.
+    Median size.
     """
     sigma: float
     """
@@ -261,19 +261,19 @@ class LogNormal(TypedDict, closed=True):
 
 Measure: TypeAlias = Literal['program', 'connection', 'transaction']
 """
-What is measured, from outside the programs.
+What is measured about programs, from the outside.
 """
 
 
 MessageSize: TypeAlias = ByteCount
 """
-Octets per message, by default `DEFAULT`.
+The size of messages in octets; the default is `DEFAULT`.
 """
 
 
 MessageSize2: TypeAlias = ByteCount
 """
-Octets per message, by default `DEFAULT`.
+The size of messages in octets; the default is `DEFAULT`.
 """
 
 
@@ -320,7 +320,7 @@ OwnDistribution: TypeAlias = OwnDistribution1 | OwnDistribution2
 
 Packing: TypeAlias = Literal['mpa', 'adu']
 """
-What an RTP packet contains: one unit of this kind, or a fragment of a unit that is longer than a packet.
+What an RTP packet contains: one unit of this kind, or a fragment of one that is too long for a packet.
 """
 
 
@@ -331,11 +331,11 @@ class Pair(TypedDict, closed=True):
 
     down: NotRequired[str]
     """
-    From server to client.
+    The trace file of the direction from server to client.
     """
     up: NotRequired[str]
     """
-    From client to server.
+    The trace file of the direction from client to server.
     """
 
 
@@ -460,21 +460,21 @@ class RequestMix(TypedDict, closed=True):
 
     delete: NotRequired[int]
     """
-    Delete a rule (PLC with a lifetime of zero).
+    Weight of deleting a rule (PLC with a lifetime of zero).
     """
     enable: int
     """
-    Enable a rule (PER).
+    Weight of enabling a rule (PER).
     """
     lifetime: NotRequired[int]
     """
-    Extend a rule (PLC).
+    Weight of extending a rule (PLC).
     """
 
 
 class SizesFile(TypedDict, closed=True):
     """
-    A file with a size on each line, optionally followed by a count.
+    A file with the possible sizes, one on each line, each optionally followed by its number of occurrences.
     """
 
     file: str
@@ -1012,7 +1012,7 @@ WorkloadSpec: TypeAlias = (
     | WorkloadWhoseKindIsSwept
 )
 """
-The application, its nodes and its start; the keys of its kind are in the same table.
+A workload with its nodes and its start. The keys of its kind are in the same table.
 """
 
 
@@ -1527,7 +1527,7 @@ class NetworkSpec(TypedDict, closed=True):
     trace_start: NotRequired[TraceStart]
     """
     Position in the trace at which a run begins. `"random"` draws a position for each repetition, and the
-    trace repeats for ten minutes. Default: the beginning; the last line of a CSV then holds until the run
+    trace repeats for ten minutes. Default: the beginning; the last line of a CSV then applies until the run
     ends.
     """
     up: NotRequired[Overrides]
