@@ -29,8 +29,8 @@ fn advise(dir: &Path, more: &[&str]) -> Vec<Value> {
 fn compare(dir: &Path, loss: f64) -> String {
     let loss = format!("{loss}%");
     let arguments =
-        ["compare", "tcp", "sctp", "--workload", "echo", "--loss", &loss, "--seed", "77", "--count", "20000"];
-    ok(dir, &[&arguments[..], &["--repetitions", "20"]].concat())
+        ["compare", "tcp", "sctp", "--workload", "echo", "--loss", &loss, "--seed", "77", "--count", "60000"];
+    ok(dir, &[&arguments[..], &["--repetitions", "30"]].concat())
 }
 
 #[test]

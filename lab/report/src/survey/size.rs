@@ -13,12 +13,17 @@ pub(super) struct DifferenceSize {
 }
 
 impl DifferenceSize {
-    /// Returns the number of decimals that the interval justifies, for at most three significant digits.
+    /// Returns the number of decimals that the interval justifies, for at most three significant digits. If an end is
+    /// near zero, as many decimals as show its sign: "0 to 5" would look as if there were no difference.
     fn digits(&self) -> usize {
         let half = (self.high - self.low) / 2.0;
         let least = self.value.abs() / 100.0;
         let half = if half.is_finite() { half.max(least) } else { least };
-        if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 }
+        let digits = if half > 0.0 { (-half.log10().floor()).clamp(0.0, 3.0) as usize } else { 0 };
+        let shows_zero = |end: f64, digits: usize| end != 0.0 && end.abs() < 0.5 * 0.1f64.powi(digits as i32);
+        let are_ends_shown =
+            |digits: &usize| ![self.low, self.high].iter().any(|end| shows_zero(*end, *digits));
+        (digits..=3).find(are_ends_shown).unwrap_or(digits)
     }
 
     /// Formats the difference itself, without its unit.
@@ -62,4 +67,18 @@ pub(super) fn round_to_digits(value: f64, count: i32) -> f64 {
     }
     let step = 10f64.powf(value.log10().floor() + 1.0 - f64::from(count)).min(1.0);
     (value / step).round() * step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_near_zero_keeps_its_sign() {
+        let of = |low, high| DifferenceSize { value: 2.4, low, high, unit: "%" }.format_interval();
+        assert_eq!(of(0.31, 4.6), "0.3 to 4.6");
+        assert_eq!(of(0.62, 4.6), "1 to 5");
+        assert_eq!(of(0.0, 4.6), "0 to 5");
+        assert_eq!(of(1e-9, 4.6), "0 to 5", "no number of decimals shows it");
+    }
 }

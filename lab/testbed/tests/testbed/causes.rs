@@ -148,7 +148,11 @@ fn a_script_cannot_depend_on_the_machine() {
 #[test]
 fn files_of_ns_itself_are_built_in() {
     let script = read("source ../lan/vlan.tcl");
-    assert!(script.ignored[0].to_string().contains("it is a part of ns itself"), "{:?}", script.ignored);
+    assert!(
+        script.ignored[0].to_string().contains("the file is a part of ns itself"),
+        "{:?}",
+        script.ignored
+    );
 }
 
 /// ns loses a packet if the random variable is below the rate.
