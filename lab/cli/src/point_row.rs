@@ -1,6 +1,6 @@
 //! The results of a point: a line of a table, or a JSON object.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hol_lab::metric::TABLE;
@@ -165,15 +165,18 @@ impl<'r> SweepRow<'r> {
 /// Returns a table of points, times in ms, and further tables for metrics that only some points have. The first column
 /// has the heading `head`, and contains the `label` of each point.
 pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointResult) -> String) -> String {
-    let tabulate = |heads: &[&str], cells: fn(&PointResult) -> Vec<String>| {
+    let tabulate = |heads: &[&str], cells: &dyn Fn(&PointResult) -> Vec<String>| {
         let heads = [head].iter().chain(heads).map(|head| (*head).to_owned()).collect();
         let row = |result| [vec![label(result)], cells(result)].concat();
         table(&[heads].into_iter().chain(results.iter().map(row)).collect::<Vec<_>>())
     };
-    let mut text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], latency_cells);
+    let collapsing: BTreeSet<_> =
+        results.iter().filter(|result| result.collapsed_runs() > 0).map(conditions).collect();
+    let latencies = |result: &PointResult| latency_cells(result, collapsing.contains(&conditions(result)));
+    let mut text = tabulate(&["mean ± 95 % ms", "median", "p99", "p99.9", "max", "failed"], &latencies);
     if results.iter().any(is_skewed) {
         text += "\n";
-        text += &tabulate(&["median run ± 95 % ms", "fastest", "slowest", "runs collapsed"], run_cells);
+        text += &tabulate(&["median run ± 95 % ms", "fastest", "slowest", "runs collapsed"], &run_cells);
     }
     if results.iter().any(|result| result.point.metrics().next().is_some()) {
         text += "\n";
@@ -189,18 +192,18 @@ pub fn points_table(head: &str, results: &[PointResult], label: impl Fn(&PointRe
                 "last late after ms",
                 "error after ms",
             ],
-            outage_cells,
+            &outage_cells,
         );
     }
     if results.iter().any(|result| result.point.has_playout_times()) {
         text += "\n";
-        text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], playback_cells);
+        text += &tabulate(&["playable % ± 95 %", "glitches/min ± 95 %"], &playback_cells);
     }
     if results.iter().any(|result| result.point.has_flow_metrics()) {
         text += "\n";
         text += &tabulate(
             &["kbit/s ± 95 %", "messages/s ± 95 %", "connect ms", "unconnected", "fairness"],
-            flow_cells,
+            &flow_cells,
         );
     }
     if results.iter().any(has_flows_between_nodes) {
@@ -254,12 +257,18 @@ pub fn class_table(name: &str, cells: &[Cell]) -> String {
     table(&[heads.to_vec()].into_iter().chain(cells.iter().map(row)).collect::<Vec<_>>())
 }
 
-/// Returns the cells of a point's latencies, for the row of a table.
-fn latency_cells(result: &PointResult) -> Vec<String> {
+/// Returns the conditions of a point: everything but the transport.
+fn conditions(result: &PointResult) -> (&str, &[(String, String)]) {
+    (&result.point.experiment, &result.point.axes)
+}
+
+/// Returns the cells of a point's latencies, for the row of a table. If runs of any transport collapse under the same conditions, the mean has no
+/// interval.
+fn latency_cells(result: &PointResult, runs_collapse: bool) -> Vec<String> {
     let latency = result.latency();
     let ms = |at: Option<hol_base::Duration>| at.map_or("-".to_owned(), |d| three_digits(d.as_millis_f64()));
     vec![
-        mean(result),
+        mean(result, runs_collapse),
         ms(latency.quantile(0.5)),
         ms(latency.quantile(0.99)),
         ms(latency.quantile(0.999)),
@@ -352,10 +361,11 @@ fn flow_cells(result: &PointResult) -> Vec<String> {
     ]
 }
 
-fn mean(result: &PointResult) -> String {
+fn mean(result: &PointResult, runs_collapse: bool) -> String {
     match result.skew_adjusted_mean_ms() {
         None => "-".to_owned(),
         Some(mean) if !result.is_steady() => format!("{} (not steady)", three_digits(mean.value)),
+        Some(mean) if runs_collapse => format!("{} (runs collapse)", three_digits(mean.value)),
         Some(mean) => mean.to_string(),
     }
 }

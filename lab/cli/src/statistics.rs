@@ -142,8 +142,8 @@ const TRUTHS: [Truth; 11] = [
 
 /// Count how often `hol compare` draws a wrong conclusion in cases whose true result is known.
 ///
-/// The true mean is that of all runs of a case. The coverage is the share of trials whose confidence interval contains the true mean; like
-/// the means, it has two values, one for each transport. Takes minutes; docs/statistics.md has the tables.
+/// The true mean is that of all runs of a case. The coverage is the share of trials whose confidence interval contains the true mean or, if
+/// runs collapse, the true median run; like the means, it has two values, one for each transport. Takes minutes; docs/statistics.md has the tables.
 #[derive(Debug, Args)]
 pub struct Statistics {
     /// Number of trials per case
@@ -225,7 +225,9 @@ impl Statistics {
 
     fn tally(&self, truth: &Truth, pool: &[PointResult; 2]) -> Tally {
         let mut rng = Seed(1).derive(truth.name).rng();
-        let means = [0, 1].map(|of| mean(&cell(&pool[of], truth.class)));
+        let whole = [0, 1].map(|of| cell(&pool[of], truth.class));
+        let means = [mean(&whole[0]), mean(&whole[1])];
+        let medians = [0, 1].map(|of| median_interval(&whole[of]).map_or(f64::NAN, |median| median.value));
         let mut tally = Tally { trials: self.trials, ..Tally::default() };
         for _ in 0..self.trials {
             let max = truth.steps[truth.steps.len() - 1];
@@ -237,12 +239,10 @@ impl Statistics {
                 let mut cells = [0, 1].map(|of| cell(&with_drawn_runs(&pool[of], drawn[of]), truth.class));
                 cells[1].transport += " ";
                 let contest = TransportComparison::new(main_metric(cells.iter()), &cells[1], &cells[0]);
-                let covers = |of: usize| {
-                    let bounds = ConfidenceInterval::of_mean(&means_ms(&cells[of]), CONFIDENCE);
-                    let bounds = bounds.map(|bounds| {
-                        bounds.with_allowance(cells[of].timeout_allowance(Metric::ResponseTime))
-                    });
-                    bounds.is_some_and(|bounds| (bounds.low..=bounds.high).contains(&means[of]))
+                let runs_collapse = cells.iter().any(|cell| cell.collapsed_runs() > 0);
+                let covers = |of: usize| match runs_collapse {
+                    false => mean_interval(&cells[of]).is_some_and(|bounds| bounds.contains(means[of])),
+                    true => median_interval(&cells[of]).is_some_and(|bounds| bounds.contains(medians[of])),
                 };
                 let add = |into: &mut [usize; 2]| {
                     (0..2).for_each(|of| into[of] += usize::from(covers(of)));
@@ -320,6 +320,17 @@ fn cell(result: &PointResult, class: Option<usize>) -> Cell {
 /// Returns the mean of each run, including runs without a steady state.
 fn means_ms(cell: &Cell) -> Vec<f64> {
     cell.runs.iter().filter_map(|run| run.latency.mean_ms()).collect()
+}
+
+/// Returns the interval of the mean that `hol compare` prints.
+fn mean_interval(cell: &Cell) -> Option<ConfidenceInterval> {
+    let bounds = ConfidenceInterval::of_mean(&means_ms(cell), CONFIDENCE)?;
+    Some(bounds.with_allowance(cell.timeout_allowance(Metric::ResponseTime)))
+}
+
+/// Returns the interval of the median run, which `hol compare` prints instead if runs of a transport collapse.
+fn median_interval(cell: &Cell) -> Option<ConfidenceInterval> {
+    ConfidenceInterval::of_median(&means_ms(cell), CONFIDENCE)
 }
 
 fn mean(pool: &Cell) -> f64 {

@@ -14,12 +14,16 @@ use crate::value_label::label;
 /// Returns whether a dotted key such as `sctp.rto_min` sets an option of a transport. Points of other transports do
 /// not have such a key.
 pub fn is_transport_option(key: &str) -> bool {
-    is_option(&key.split('.').map(str::to_owned).collect::<Vec<_>>())
+    key.split_once('.').is_some_and(|(kind, option)| is_kind(kind) && !option.contains('.'))
 }
 
 /// Returns whether a key is an option of a transport.
 pub(crate) fn is_option(path: &[String]) -> bool {
-    path.len() == 2 && ProtocolKind::ALL.into_iter().any(|kind| kind.name() == path[0])
+    path.len() == 2 && is_kind(&path[0])
+}
+
+fn is_kind(name: &str) -> bool {
+    ProtocolKind::ALL.into_iter().any(|kind| kind.name() == name)
 }
 
 /// Removes the transport options that the command line sets from `table`, and assigns them to the transports.

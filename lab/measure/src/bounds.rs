@@ -82,6 +82,11 @@ impl ConfidenceInterval {
         (trials > 0.0).then_some(Self { value, low, high })
     }
 
+    /// Returns whether a value is not outside the interval.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// Returns whether one end of the interval is much farther from the estimate than the other.
     pub fn is_asymmetric(&self) -> bool {
         let (below, above) = (self.value - self.low, self.high - self.value);

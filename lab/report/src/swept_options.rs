@@ -14,8 +14,11 @@ impl Dataset {
     /// its runs are the same for all of them. A claim then compares the point with every point of the transport that
     /// has the option.
     pub fn with_all_options(&self) -> Cow<'_, Self> {
+        let cells = || self.cells.iter().chain(&self.unmeasured);
+        let has_option = |cell: &Cell| cell.conditions.axes.iter().any(|(key, _)| is_transport_option(key));
         let is_complete = |cell: &Cell| self.missing_options(cell).is_empty();
-        if self.cells.iter().chain(&self.unmeasured).all(is_complete) {
+        // Most studies sweep no option; to look for missing ones takes time in the square of the number of points.
+        if !cells().any(has_option) || cells().all(is_complete) {
             return Cow::Borrowed(self);
         }
         let repeat = |cells: &[Cell]| cells.iter().flat_map(|cell| self.at_all_options(cell)).collect();
