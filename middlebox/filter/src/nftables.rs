@@ -2,6 +2,7 @@
 
 mod change_detection;
 mod element_changes;
+mod endpoint_mappings;
 mod expression;
 mod kernel;
 mod listing;
