@@ -33,7 +33,8 @@ pub struct Masquerade {
     pub filtering: Filtering,
 }
 
-/// The external hosts whose UDP datagrams to a mapped endpoint pass. RFC 4787 section 5.
+/// The external hosts whose UDP datagrams to a mapped endpoint pass. RFC 4787 section 5, REQ-8 recommends endpoint-independent
+/// filtering for transparency to applications, and filtering by endpoints for more stringent filtering.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Filtering {
     /// Those to whose address and port the internal host has sent.

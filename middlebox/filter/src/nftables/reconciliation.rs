@@ -110,7 +110,7 @@ impl Nftables {
         let shapes: BTreeMap<&str, &Shape> = self.sets.all().map(|(shape, name)| (name, shape)).collect();
         let step = |(set, key): (String, Vec<u8>)| {
             let shape = **shapes.get(&set[..])?;
-            Some(Step { shape, key, deletes_first: true, add: None, change: 0 })
+            Some(Step::deletion(shape, key))
         };
         let mut surplus = survey.finish()?.into_iter().filter_map(step).peekable();
         while surplus.peek().is_some() {
@@ -190,7 +190,7 @@ fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tabl
     for (shape, set) in sets.all() {
         for (key, _) in found.remove(set).unwrap_or_default() {
             corrections.surplus += 1;
-            surplus.push(Step { shape: *shape, key, deletes_first: true, add: None, change: 0 });
+            surplus.push(Step::deletion(*shape, key));
         }
     }
     corrections.surplus += found.values().map(|elements| elements.len()).sum::<usize>();

@@ -164,9 +164,17 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
+        self.new_element(now, set, key, state, EXCLUSIVE);
+    }
+
+    /// Changes the timeout of an element, or adds the element if it no longer exists. Needs Linux 6.12.
+    pub fn update_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
+        self.new_element(now, set, key, state, 0);
+    }
+
+    fn new_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState, flags: u16) {
         let remaining = (state.end.saturating_since(now) + GRACE_TIME).as_millis();
-        let message =
-            table_message(self.table, MessageType::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
+        let message = table_message(self.table, MessageType::NewElement, CREATE | flags).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {
                 let octets = add_value(octets, 1, key);
@@ -174,7 +182,8 @@ impl<'a> Transaction<'a> {
                     Some(target) => add_value(octets, 2, &shape::data(target)),
                     None => octets,
                 };
-                octets.with(4, &remaining.to_be_bytes())
+                // Without the remaining time an update to the same timeout would change nothing.
+                octets.with(4, &remaining.to_be_bytes()).with(5, &remaining.to_be_bytes())
             })
         }));
     }
