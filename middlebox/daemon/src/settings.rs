@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use hol_base::{ByteCount, Duration};
-use hol_filter::Masquerade;
+use hol_filter::{Filtering, Masquerade};
 use hol_simco::{PORT, Prefix};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -146,6 +146,17 @@ pub struct NatSettings {
     pub masquerade_ports: (u16, u16),
     /// Whether internal hosts can reach each other at addresses of `outside`.
     pub hairpin: bool,
+    /// Which external hosts reach the ports of UDP flows that `masquerade` or `hairpin` translates.
+    #[serde(with = "FilteringName")]
+    pub filtering: Filtering,
+}
+
+/// The names of [`Filtering`], which are terms of RFC 4787.
+#[derive(Deserialize)]
+#[serde(remote = "Filtering", rename_all = "kebab-case")]
+enum FilteringName {
+    AddressAndPortDependent,
+    EndpointIndependent,
 }
 
 /// Port mappings with PCP (RFC 6887) and NAT-PMP (RFC 6886), for hosts that belong to an agent of the policy.
@@ -250,10 +261,10 @@ impl Default for NftablesSettings {
 
 impl Default for NatSettings {
     fn default() -> Self {
-        let Masquerade { hosts: masquerade, hairpin, ports, .. } = Masquerade::default();
+        let Masquerade { hosts: masquerade, hairpin, ports, filtering, .. } = Masquerade::default();
         let masquerade_ports = ports.into_inner();
         let (outside, inside, ports) = Default::default();
-        Self { outside, inside, ports, masquerade, masquerade_ports, hairpin }
+        Self { outside, inside, ports, masquerade, masquerade_ports, hairpin, filtering }
     }
 }
 
@@ -407,6 +418,7 @@ mod tests {
             "listen-sctp",
             "listen-sctp-udp",
             "masquerade-ports",
+            "filtering",
             "firewall",
             "sync",
             "max-lifetime",
@@ -419,6 +431,7 @@ mod tests {
         }
         assert_eq!(settings.max_lifetime, Settings::default().max_lifetime);
         assert_eq!(settings.audit_rate, Settings::default().audit_rate);
+        assert_eq!(settings.nat.filtering, Filtering::default());
         assert_eq!(settings.limits.agent_backlog, LimitSettings::default().agent_backlog);
     }
 }

@@ -12,7 +12,8 @@ use hol_agent::{
 };
 use hol_base::{ByteCount, Duration, rewrite_parse_error};
 use hol_filter::{
-    DefaultPolicy, Interfaces, MAX_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool, footprint,
+    DefaultPolicy, Filtering, Interfaces, MAX_SHAPES, Masquerade, Nftables, NullFilter, PacketFilter, Pool,
+    footprint,
 };
 use hol_journal::{Durability, Journal, JournalError, RecordedRule, is_disk_full};
 use hol_simco::{
@@ -130,6 +131,9 @@ pub enum SetupError {
         "[nat] masquerade: no address of `outside` has the IP version of {0}; add one, or remove {0} from `masquerade`"
     )]
     MasqueradeWithoutAddress(IpAddr),
+    /// The setting concerns masqueraded flows only.
+    #[error("[nat] filtering concerns flows without a rule; set `masquerade`, or remove it")]
+    FilteringWithoutMasquerade,
     /// The ports for masquerading overlap those of rules.
     #[error(
         "[nat] masquerade-ports: {} to {} is empty or overlaps `ports`, {} to {}, which are assigned to rules; set both to ranges \
@@ -550,11 +554,14 @@ impl Settings {
     }
 
     fn masquerade(&self) -> Result<Masquerade, SetupError> {
-        let NatSettings { outside, masquerade: hosts, masquerade_ports: (first, last), hairpin, .. } =
-            &self.nat;
+        let NatSettings { outside, masquerade: hosts, masquerade_ports, hairpin, filtering, .. } = &self.nat;
+        let (first, last) = masquerade_ports;
         let NftablesSettings { inside: from, outside: to, .. } = &self.nftables;
         if self.nat.masquerades() && (from.is_none() || to.is_none()) {
             return Err(SetupError::MasqueradeWithoutInterfaces);
+        }
+        if !self.nat.masquerades() && *filtering != Filtering::default() {
+            return Err(SetupError::FilteringWithoutMasquerade);
         }
         let (ports, pool) = (*first..=*last, self.nat.pool_ports());
         let overlap = pool.start().max(first) <= pool.end().min(last);
@@ -568,7 +575,8 @@ impl Settings {
         if let Some(lacking) = hosts.iter().find(|hosts| !is_represented(hosts)) {
             return Err(SetupError::MasqueradeWithoutAddress(lacking.address()));
         }
-        Ok(Masquerade { hosts: hosts.clone(), hairpin: *hairpin, addresses: outside.clone(), ports })
+        let (hosts, addresses) = (hosts.clone(), outside.clone());
+        Ok(Masquerade { hosts, hairpin: *hairpin, addresses, ports, filtering: *filtering })
     }
 
     fn config(&self, masquerade: &Masquerade) -> Config {
@@ -756,6 +764,21 @@ mod tests {
             assert!(error.contains("ranges that do not overlap"), "{wrong}: {error}");
         }
         assert_eq!(settings("ports = [1024, 65535]"), Ok(1024..=65_535), "nothing is masqueraded");
+    }
+
+    #[test]
+    fn the_filtering_policy_has_the_names_of_rfc_4787_and_needs_masqueraded_flows() {
+        let filtering = |nat: &str| -> Result<Filtering, String> {
+            let interfaces = "[nftables]\ninside = 'in0'\noutside = 'out0'\n";
+            let text = format!("{interfaces}[nat]\noutside = ['192.0.2.1']\n{nat}\n");
+            let settings: Settings = toml::from_str(&text).map_err(|error| error.to_string())?;
+            Ok(settings.masquerade().map_err(|error| error.to_string())?.filtering)
+        };
+        let masquerade = |more: &str| filtering(&format!("masquerade = ['10.0.0.0/8']\n{more}"));
+        assert_eq!(masquerade(""), Ok(Filtering::AddressAndPortDependent));
+        assert_eq!(masquerade("filtering = 'endpoint-independent'"), Ok(Filtering::EndpointIndependent));
+        assert!(masquerade("filtering = 'address-dependent'").unwrap_err().contains("endpoint-independent"));
+        assert!(filtering("filtering = 'endpoint-independent'").unwrap_err().contains("set `masquerade`"));
     }
 
     #[test]

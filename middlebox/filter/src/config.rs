@@ -29,6 +29,19 @@ pub struct Masquerade {
     /// Source ports for these flows. They must not overlap the [pool's ports](Pool::ports), because the kernel knows
     /// which ports connections use, but not which ports rules reserve.
     pub ports: RangeInclusive<u16>,
+    /// Which external hosts reach the outside endpoint of such a flow.
+    pub filtering: Filtering,
+}
+
+/// The external hosts whose UDP datagrams to a mapped endpoint pass. RFC 4787 section 5, REQ-8 recommends endpoint-independent
+/// filtering for transparency to applications, and filtering by endpoints for more stringent filtering.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Filtering {
+    /// Those to whose address and port the internal host has sent.
+    #[default]
+    AddressAndPortDependent,
+    /// All.
+    EndpointIndependent,
 }
 
 /// The addresses of a NAT. The first UDP datagrams of flows to these addresses and ports are dropped if they match no
@@ -182,7 +195,8 @@ impl Masquerade {
 
 impl Default for Masquerade {
     fn default() -> Self {
-        Self { hosts: Vec::new(), hairpin: false, addresses: Vec::new(), ports: 1024..=16_383 }
+        let filtering = Filtering::default();
+        Self { hosts: Vec::new(), hairpin: false, addresses: Vec::new(), ports: 1024..=16_383, filtering }
     }
 }
 

@@ -19,7 +19,7 @@ mod recording_filter;
 mod required_elements;
 mod shape;
 
-pub use config::{Config, ConfigError, DefaultPolicy, Interfaces, Masquerade, Pool};
+pub use config::{Config, ConfigError, DefaultPolicy, Filtering, Interfaces, Masquerade, Pool};
 pub use error::{FilterError, Unsupported};
 pub use footprint::{MAX_SHAPES, footprint};
 pub use nftables::Nftables;

@@ -2,6 +2,7 @@
 
 mod change_detection;
 mod element_changes;
+mod endpoint_mappings;
 mod expression;
 mod kernel;
 mod listing;
@@ -108,7 +109,7 @@ impl Nftables {
         for _ in 0..Self::MAX_ATTEMPTS {
             let mut transaction = Transaction::new(self.config.table());
             begin(&mut transaction);
-            steps.add_to(now, sets, self.kernel.can_destroy(), &mut transaction);
+            steps.add_to(now, sets, self.kernel.abilities(), &mut transaction);
             refusals = self.kernel.commit(&transaction.finish())?;
             self.watch.iter().for_each(Watch::read_events);
             if refusals.is_empty() {

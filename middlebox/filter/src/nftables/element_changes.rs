@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hol_base::Time;
 
-use super::kernel::{EEXIST, ENOENT, RejectedMessage};
+use super::kernel::{Abilities, EEXIST, ENOENT, RejectedMessage};
 use super::sets::Sets;
 use super::transaction::Transaction;
 use crate::element::Element;
@@ -21,7 +21,7 @@ pub(super) struct Steps {
     first_sequence: u32,
 }
 
-/// A step: the change of one element. Before Linux 6.12 the kernel cannot change the timeout of an element, so the
+/// A step: the change of one element. From Linux 6.12 on the kernel can change the timeout of an element; otherwise the
 /// element is deleted and added again.
 #[derive(Debug)]
 pub(super) struct Step {
@@ -30,6 +30,8 @@ pub(super) struct Step {
     /// Whether the step deletes the element before it adds one.
     pub deletes_first: bool,
     pub add: Option<ElementState>,
+    /// Whether the added element differs from the deleted one only in its timeout.
+    is_update: bool,
     /// The index of the change of a rule that requires the step.
     pub change: usize,
 }
@@ -45,8 +47,10 @@ impl Steps {
                 let (before, after) = (changed.before, required.state(element));
                 let add = after.filter(in_force).filter(|_| before != after);
                 let deletes_first = before != after && before.is_some();
+                let is_update = deletes_first
+                    && before.zip(add).is_some_and(|(before, after)| before.target == after.target);
                 (deletes_first || add.is_some())
-                    .then(|| Step::new(element, deletes_first, add, changed.change))
+                    .then(|| Step { is_update, ..Step::new(element, deletes_first, add, changed.change) })
             })
             .collect()
     }
@@ -65,15 +69,25 @@ impl Steps {
         self.steps.iter().filter(|step| step.add.is_some()).map(|step| (&step.shape, &step.key[..]))
     }
 
-    /// Adds the steps' messages to a transaction. `can_destroy` says whether the kernel accepts the deletion of an
-    /// element that no longer exists.
-    pub fn add_to(&mut self, now: Time, sets: &Sets, can_destroy: bool, transaction: &mut Transaction<'_>) {
+    /// Adds the steps' messages to a transaction.
+    pub fn add_to(
+        &mut self,
+        now: Time,
+        sets: &Sets,
+        abilities: Abilities,
+        transaction: &mut Transaction<'_>,
+    ) {
         self.messages.clear();
         self.first_sequence = transaction.next_sequence();
         for (index, step) in self.steps.iter().enumerate() {
             let Some(set) = sets.name(&step.shape) else { continue };
+            if let Some(state) = step.add.as_ref().filter(|_| step.is_update && abilities.update_timeout) {
+                transaction.update_element(now, set, &step.key, state);
+                self.messages.push((index, true));
+                continue;
+            }
             if step.deletes_first {
-                if can_destroy {
+                if abilities.destroy {
                     transaction.destroy_element(set, &step.key);
                 } else {
                     transaction.delete_element(set, &step.key);
@@ -91,8 +105,19 @@ impl Steps {
     /// another program has added or deleted an element. Temporary errors need no adaptation. Any other rejection is
     /// returned as an error.
     pub fn adjust(&mut self, refusals: &[RejectedMessage]) -> Result<(), RejectedMessage> {
-        for &refusal in refusals.iter().filter(|refusal| !refusal.is_transient()) {
-            let (index, adds) = self.message(refusal.sequence).ok_or(refusal)?;
+        for &refusal in refusals {
+            let message = self.message(refusal.sequence);
+            if let Some((index, _)) = message
+                && self.steps[index].is_update
+            {
+                // Another program has changed the target.
+                self.steps[index].is_update = false;
+                continue;
+            }
+            if refusal.is_transient() {
+                continue;
+            }
+            let (index, adds) = message.ok_or(refusal)?;
             let step = &mut self.steps[index];
             let is_avoidable = match refusal.error {
                 EEXIST => adds && !step.deletes_first,
@@ -122,7 +147,19 @@ impl Steps {
 
 impl Step {
     pub fn new(element: &Element, deletes_first: bool, add: Option<ElementState>, change: usize) -> Self {
-        Self { shape: Shape::of(element), key: shape::key(element), deletes_first, add, change }
+        Self {
+            shape: Shape::of(element),
+            key: shape::key(element),
+            deletes_first,
+            add,
+            is_update: false,
+            change,
+        }
+    }
+
+    /// Returns the step that deletes the element with this key.
+    pub fn deletion(shape: Shape, key: Vec<u8>) -> Self {
+        Self { shape, key, deletes_first: true, add: None, is_update: false, change: 0 }
     }
 }
 

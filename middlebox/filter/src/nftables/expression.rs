@@ -26,8 +26,13 @@ pub(super) enum CtKey {
     Direction = 1,
     /// The status of the connection: bits such as [`TRANSLATED_SOURCE`].
     Status = 2,
+    /// The port of a tuple's source.
+    SourcePort = 11,
     /// The label of the connection, of 128 bits. Storing a label only sets bits, and clears none.
     Label = 13,
+    /// The address of a tuple's source.
+    SourceV4 = 19,
+    SourceV6 = 21,
 }
 
 /// The status bits `IPS_SRC_NAT` and `IPS_DST_NAT` of linux/netfilter/nf_conntrack_common.h: the source or destination
@@ -91,6 +96,11 @@ impl Expressions {
         self.with("ct", |data| add_number(register(data, 1, to), 2, key as u32))
     }
 
+    /// Loads a part of the connection's tuple in this direction, of `enum ip_conntrack_dir`.
+    pub fn ct_tuple(self, key: CtKey, direction: u8, to: usize) -> Self {
+        self.with("ct", |data| add_number(register(data, 1, to), 2, key as u32).with(3, &[direction]))
+    }
+
     /// Loads octets into the registers from `to` on.
     pub fn load(self, octets: &[u8], to: usize) -> Self {
         self.with("immediate", |data| add_value(register(data, 1, to), 2, octets))
@@ -133,6 +143,16 @@ impl Expressions {
         self.with("lookup", |data| {
             let data = register(data.with_name(1, set), 2, at);
             if let Some(to) = to { register(data, 3, to) } else { data }
+        })
+    }
+
+    /// Adds the registers from `key` on to a map, with those from `value` on as the value. An element with this key
+    /// keeps its value, and its timeout starts again. Without room in the map the rule ends.
+    pub fn update(self, map: &str, key: usize, value: usize) -> Self {
+        const UPDATE: u32 = 1;
+        self.with("dynset", |data| {
+            let data = add_number(data.with_name(1, map), 3, UPDATE);
+            register(register(data, 4, key), 5, value)
         })
     }
 

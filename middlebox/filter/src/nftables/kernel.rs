@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use hol_netlink::{Socket, attributes};
+use rustix::system::uname;
 
 use super::expression::VALUE_ATTRIBUTE;
 use super::transaction::{INET, MessageType, Transaction, table_message};
@@ -13,8 +14,16 @@ use crate::FilterError;
 #[derive(Debug)]
 pub(super) struct Kernel {
     socket: Socket,
+    abilities: Abilities,
+}
+
+/// What not every kernel can do with elements.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Abilities {
     /// Whether the kernel accepts the deletion of an element that no longer exists.
-    can_destroy: bool,
+    pub destroy: bool,
+    /// Whether the kernel can change the timeout of an element.
+    pub update_timeout: bool,
 }
 
 /// A message that the kernel rejected, so that its transaction failed.
@@ -81,7 +90,10 @@ impl Kernel {
     pub fn open() -> Result<Self, FilterError> {
         let socket = Socket::netfilter()?;
         match socket.set_buffers(Self::SEND_BUFFER_OCTETS, Self::RECEIVE_BUFFER_OCTETS) {
-            Ok(()) => Ok(Self { can_destroy: can_destroy(&socket)?, socket }),
+            Ok(()) => {
+                let update_timeout = can_update_timeout(&uname().release().to_string_lossy());
+                Ok(Self { abilities: Abilities { destroy: can_destroy(&socket)?, update_timeout }, socket })
+            }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(FilterError::NotPermitted),
             Err(error) => Err(error.into()),
         }
@@ -92,9 +104,8 @@ impl Kernel {
         commit(&self.socket, transaction)
     }
 
-    /// Returns true if the kernel accepts the deletion of an element that no longer exists.
-    pub fn can_destroy(&self) -> bool {
-        self.can_destroy
+    pub fn abilities(&self) -> Abilities {
+        self.abilities
     }
 
     /// Returns the netlink port of this socket, which identifies its changes.
@@ -193,6 +204,14 @@ fn can_destroy(socket: &Socket) -> Result<bool, FilterError> {
     Ok(refusals.iter().any(|refusal| refusal.error == ENOENT))
 }
 
+/// Returns true if a kernel of this release can change the timeout of an element: Linux 6.12. Older kernels accept the
+/// message, and change nothing, so only the release tells (net/netfilter/nf_tables_api.c `nft_add_set_elem`).
+fn can_update_timeout(release: &str) -> bool {
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) >= (6, 12))
+}
+
 fn name(body: &[u8], kind: u16) -> Option<String> {
     let name = attribute(body.get(NFGENMSG_LENGTH..)?, kind)?;
     String::from_utf8(name.strip_suffix(&[0])?.to_vec()).ok()
@@ -215,6 +234,16 @@ fn attribute(octets: &[u8], wanted: u16) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timeout_is_changed_from_linux_6_12_on() {
+        for release in ["6.12.0", "6.12-rc1", "6.18.44-fc-v657", "7.0.0"] {
+            assert!(can_update_timeout(release), "{release}");
+        }
+        for release in ["6.11.9", "5.14.0-570.12.1.el9_6.x86_64", "4.19.0", "6", "unknown", ""] {
+            assert!(!can_update_timeout(release), "{release}");
+        }
+    }
 
     /// Errors that may be temporary are distinguished from missing features. The rejected message may create a set or a
     /// chain, so the error is not assigned to a change of a rule.

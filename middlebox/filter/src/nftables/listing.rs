@@ -34,10 +34,10 @@ pub(super) fn list_until_complete(
 }
 
 impl Kernel {
-    /// Returns all elements of a table, by set; empty if the table does not exist.
-    pub fn elements(&self, table: &str) -> Result<TableContent, FilterError> {
+    /// Returns all elements of a table's sets, except of those that packets fill; empty if the table does not exist.
+    pub fn elements(&self, table: &str, except: &[String]) -> Result<TableContent, FilterError> {
         let mut sets = TableContent::new();
-        for name in self.sets(table)? {
+        for name in self.sets(table)?.into_iter().filter(|name| !except.contains(name)) {
             let list = |take: &mut dyn FnMut(Vec<u8>, KernelElement)| self.list_once(table, &name, take);
             let elements =
                 list_completely(list)?.ok_or_else(|| FilterError::TableChanged { table: table.into() })?;

@@ -7,11 +7,11 @@ use crate::element::{Role, mask_v4, mask_v6};
 use crate::ports::PortBlock;
 use crate::shape::{Field, Shape, Side};
 
-/// Whether a packet has the direction of the rule, or is a reply.
+/// Whether a packet has the direction of the rule, or is a reply. The numbers are those of `enum ip_conntrack_dir`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PacketDirection {
-    Original,
-    Reply,
+    Original = 0,
+    Reply = 1,
 }
 
 /// Appends expressions that look up a packet in the set of `shape`, and the verdict or translation for packets that are

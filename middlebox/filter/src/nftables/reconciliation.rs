@@ -7,6 +7,7 @@ use hol_base::{Duration, Time};
 
 use super::Nftables;
 use super::element_changes::{Step, Steps};
+use super::endpoint_mappings::{self, EndpointMap};
 use super::kernel::{KernelElement, TableContent};
 use super::ruleset;
 use super::sets::Sets;
@@ -80,9 +81,14 @@ impl Nftables {
         Ok(corrections)
     }
 
+    /// Returns the names of the maps that packets fill.
+    fn dynamic_maps(&self) -> Vec<String> {
+        endpoint_mappings::maps(self.config.masquerade()).into_iter().map(EndpointMap::name).collect()
+    }
+
     /// Lists the table and returns its difference from the required elements, and the names of unknown sets.
     fn list_difference(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
-        let mut found = self.kernel.elements(self.config.table())?;
+        let mut found = self.kernel.elements(self.config.table(), &self.dynamic_maps())?;
         let difference = compare(now, &self.required, sets, &mut found);
         Ok((difference, found.into_keys().collect()))
     }
@@ -92,7 +98,8 @@ impl Nftables {
     fn assume_all_missing(&self, now: Time, sets: &Sets) -> Result<(Difference, Vec<String>), FilterError> {
         let required = self.required.all().filter(|(_, state)| state.end > now);
         let missing = required.map(|(element, _)| PendingAddition { element, is_wrong: true }).collect();
-        let unknown = |set: &String| !sets.all().any(|(_, ours)| ours == set);
+        let dynamic = self.dynamic_maps();
+        let unknown = |set: &String| !sets.all().any(|(_, ours)| ours == set) && !dynamic.contains(set);
         let unknown = self.kernel.sets(self.config.table())?.into_iter().filter(unknown).collect();
         Ok((Difference { corrections: Corrections::default(), surplus: Vec::new(), missing }, unknown))
     }
@@ -103,7 +110,7 @@ impl Nftables {
         let shapes: BTreeMap<&str, &Shape> = self.sets.all().map(|(shape, name)| (name, shape)).collect();
         let step = |(set, key): (String, Vec<u8>)| {
             let shape = **shapes.get(&set[..])?;
-            Some(Step { shape, key, deletes_first: true, add: None, change: 0 })
+            Some(Step::deletion(shape, key))
         };
         let mut surplus = survey.finish()?.into_iter().filter_map(step).peekable();
         while surplus.peek().is_some() {
@@ -183,7 +190,7 @@ fn compare(now: Time, required: &RequiredElements, sets: &Sets, found: &mut Tabl
     for (shape, set) in sets.all() {
         for (key, _) in found.remove(set).unwrap_or_default() {
             corrections.surplus += 1;
-            surplus.push(Step { shape: *shape, key, deletes_first: true, add: None, change: 0 });
+            surplus.push(Step::deletion(*shape, key));
         }
     }
     corrections.surplus += found.values().map(|elements| elements.len()).sum::<usize>();

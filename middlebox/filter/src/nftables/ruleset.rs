@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 
 use hol_simco::{IpVersion, Prefix};
 
+use super::endpoint_mappings::{self, Location};
 use super::expression::{
     Comparison, CtKey, Expressions, Header, Label, MetaKey, Nat, TRANSLATED_DESTINATION, TRANSLATED_SOURCE,
     Verdict,
@@ -18,7 +19,7 @@ use crate::{Config, DefaultPolicy, Interfaces, Masquerade, Pool};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(super) const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const ICMPV6: u8 = 58;
 const SCTP: u8 = 132;
@@ -44,6 +45,8 @@ enum End<'a> {
     Accept,
     /// Packets of masqueraded connections are accepted.
     Masqueraded,
+    /// Translates connections to mapped outside endpoints.
+    ToMapped(&'a Masquerade),
     /// Masqueraded connections get the address of the NAT.
     Masquerade(&'a Masquerade),
     Drop,
@@ -60,8 +63,8 @@ enum Begin<'a> {
     /// The rules for packets whose destination is the middlebox itself.
     Input(&'a Pool),
     /// The rules that let packets of permitted flows pass. Replies continue in the chain `replies`, except those of
-    /// masqueraded connections, which pass.
-    Passage { replies: &'static str, masquerades: bool },
+    /// masqueraded connections, which pass. Connections to mapped endpoints pass if there are any.
+    Passage { replies: &'static str, masquerades: bool, maps: bool },
     /// The rules of a NAT without a firewall: all packets pass, except translated packets whose rule has ended.
     Translator,
     /// No rules: other chains lead to this chain.
@@ -70,6 +73,8 @@ enum Begin<'a> {
     Prerouting,
     /// The rules for the first packet of each connection, after routing.
     Postrouting,
+    /// The rules that map endpoints, for all packets after their translation.
+    Mapping(&'a Masquerade),
 }
 
 const INBOUND: &[Role] = &[Role::Inbound];
@@ -91,6 +96,8 @@ const BOUND_REPLIES: &str = "bound_replies";
 const TRANSLATED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40];
 /// The label of masqueraded connections, which are translated without a rule: bit 125.
 const MASQUERADED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20];
+/// The label of connections to the mapped endpoint of a masqueraded flow: 124.
+const MAPPED_LABEL: Label = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x10];
 
 /// Returns the chains of the table. If interfaces are configured, there are separate chains for the two directions.
 pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
@@ -106,9 +113,16 @@ pub(super) fn chains(config: &Config) -> Vec<Chain<'_>> {
         Chain::new(CHECKS_CHAIN, Begin::Checks, &[]),
         Chain::new(BLOCKED_CHAIN, Begin::Nothing, &[Role::Block]),
         Chain::new("input", Begin::Input(config.pool()), &[]),
-        Chain { label, ..Chain::new("prerouting", Begin::Prerouting, &[Role::Dnat]) },
+        Chain {
+            label,
+            end: End::ToMapped(masquerade),
+            ..Chain::new("prerouting", Begin::Prerouting, &[Role::Dnat])
+        },
         Chain { label, end, ..Chain::new("postrouting", Begin::Postrouting, &[Role::Snat]) },
     ];
+    if !endpoint_mappings::maps(masquerade).is_empty() {
+        chains.push(Chain::new("mapping", Begin::Mapping(masquerade), &[]));
+    }
     if is_translator {
         chains.extend(translator());
     } else if config.interfaces().is_some() {
@@ -131,7 +145,8 @@ fn passage<'a>(
 ) -> [Chain<'a>; 2] {
     let masquerades = config.masquerade().is_used();
     let end = if masquerades && name == LEAVING_CHAIN { End::Masqueraded } else { End::Drop };
-    let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING_CHAIN };
+    let maps = !endpoint_mappings::maps(config.masquerade()).is_empty();
+    let begin = Begin::Passage { replies, masquerades: masquerades && name == ENTERING_CHAIN, maps };
     [
         Chain { end, hidden_pool: Some(config.pool()), ..Chain::new(name, begin, own) },
         Chain {
@@ -183,7 +198,11 @@ impl<'a> Chain<'a> {
     pub fn is_needed(&self, shapes: &[&Shape]) -> bool {
         match self.begin {
             Begin::Prerouting | Begin::Postrouting => {
-                !shapes.is_empty() || matches!(self.end, End::Masquerade(_))
+                let ends = match self.end {
+                    End::ToMapped(masquerade) => !endpoint_mappings::maps(masquerade).is_empty(),
+                    end => matches!(end, End::Masquerade(_)),
+                };
+                !shapes.is_empty() || ends
             }
             Begin::Input(pool) => !pool.addresses.is_empty(),
             _ => true,
@@ -197,6 +216,7 @@ impl<'a> Chain<'a> {
             Begin::Forward(..) => transaction.create_base_chain(self.name, "filter", 2, 0),
             Begin::Prerouting => transaction.create_base_chain(self.name, "nat", 0, -100),
             Begin::Postrouting => transaction.create_base_chain(self.name, "nat", 4, 100),
+            Begin::Mapping(_) => transaction.create_base_chain(self.name, "filter", 4, 101),
             Begin::Checks | Begin::Passage { .. } | Begin::Translator | Begin::Nothing => {
                 transaction.create_chain(self.name);
             }
@@ -234,9 +254,8 @@ impl<'a> Chain<'a> {
                 });
                 rules.add(|rule| rule.verdict(Verdict::Drop));
             }
-            End::Masquerade(masquerade) => masquerade.sources().for_each(|source| {
-                rules.add(|rule| masquerade_as(match_labelled(rule), source, &masquerade.ports));
-            }),
+            End::ToMapped(masquerade) => translate_to_mapped(&mut rules, masquerade),
+            End::Masquerade(masquerade) => masquerade_connections(&mut rules, masquerade),
             End::Drop => rules.add(|rule| rule.verdict(Verdict::Drop)),
             End::Goto(chain) => rules.add(|rule| rule.verdict(Verdict::Goto(chain))),
         }
@@ -270,7 +289,10 @@ impl Begin<'_> {
             }
             Self::Input(pool) => protect(rules, pool),
             Self::Checks => add_check_rules(rules),
-            Self::Passage { replies, masquerades } => add_passage_rules(rules, replies, masquerades),
+            Self::Passage { replies, masquerades, maps } => {
+                add_passage_rules(rules, replies, masquerades, maps);
+            }
+            Self::Mapping(masquerade) => add_mapping_rules(rules, masquerade),
             Self::Translator => translate(rules),
             Self::Nothing | Self::Prerouting | Self::Postrouting => {}
         }
@@ -291,10 +313,13 @@ fn add_check_rules(rules: &mut Rules<'_, '_>) {
 /// Adds the rules for packets of permitted connections. A UDP or IP rule covers packets of one direction; a TCP rule
 /// covers connections, by the direction of their first packet (RFC 3989 section 2.3.5). SCTP and DCCP are treated like
 /// TCP.
-fn add_passage_rules(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool) {
+fn add_passage_rules(rules: &mut Rules<'_, '_>, replies: &str, masquerades: bool, maps: bool) {
     rules.add(|rule| rule.verdict(Verdict::Jump(CHECKS_CHAIN)));
     if masquerades {
         rules.add(|rule| match_direction(match_masqueraded(rule), REPLY_DIRECTION).verdict(Verdict::Accept));
+    }
+    if maps {
+        rules.add(|rule| match_unbound(rule, MAPPED_LABEL).verdict(Verdict::Accept));
     }
     for connected in [TCP, DCCP, SCTP] {
         rules.add(|rule| {
@@ -347,9 +372,48 @@ fn match_labelled(rule: Expressions) -> Expressions {
 /// needs it even if its host is masqueraded; otherwise the connection would outlast the binding, whose port another
 /// connection may get.
 fn match_masqueraded(rule: Expressions) -> Expressions {
-    const LABEL_BITS: Label =
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, TRANSLATED_LABEL[15] | MASQUERADED_LABEL[15]];
-    rule.ct(CtKey::Label, 0).mask(0, &LABEL_BITS).equals(0, &MASQUERADED_LABEL)
+    match_unbound(rule, MASQUERADED_LABEL)
+}
+
+/// Matches packets of connections with this label that no binding translates.
+fn match_unbound(rule: Expressions, label: Label) -> Expressions {
+    let mut bits = TRANSLATED_LABEL;
+    bits[15] |= label[15];
+    rule.ct(CtKey::Label, 0).mask(0, &bits).equals(0, &label)
+}
+
+/// Translates connections to mapped outside endpoints, and labels them.
+fn translate_to_mapped(rules: &mut Rules<'_, '_>, masquerade: &Masquerade) {
+    for map in endpoint_mappings::maps(masquerade) {
+        if map.is_from(Location::Outside) {
+            rules.add(|rule| map.translate(rule, |rule| rule.load(&MAPPED_LABEL, 8).store(CtKey::Label, 8)));
+        }
+    }
+}
+
+/// Gives masqueraded connections the endpoint that their source is mapped to, or another one of the NAT.
+fn masquerade_connections(rules: &mut Rules<'_, '_>, masquerade: &Masquerade) {
+    for map in endpoint_mappings::maps(masquerade) {
+        if map.is_from(Location::Inside) {
+            rules.add(|rule| map.translate(match_labelled(rule), |rule| rule));
+        }
+    }
+    for source in masquerade.sources() {
+        rules.add(|rule| masquerade_as(match_labelled(rule), source, &masquerade.ports));
+    }
+}
+
+/// Maps the endpoints of masqueraded connections, and extends the mappings by replies to external hosts.
+fn add_mapping_rules(rules: &mut Rules<'_, '_>, masquerade: &Masquerade) {
+    use PacketDirection::{Original, Reply};
+    for map in endpoint_mappings::maps(masquerade) {
+        for (label, direction) in [(MASQUERADED_LABEL, Original), (MAPPED_LABEL, Reply)] {
+            rules.add(|rule| {
+                let rule = match_direction(match_unbound(rule, label), direction as u8);
+                map.learn(rule, direction)
+            });
+        }
+    }
 }
 
 /// Translates the source of a connection to this address, and to a port that no binding uses.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::element_changes::Steps;
+use super::endpoint_mappings;
 use super::ruleset::{self, Chain};
 use super::transaction::Transaction;
 use crate::required_elements::RequiredElements;
@@ -43,6 +44,7 @@ impl Sets {
     /// Creates all sets and all chains.
     pub fn create(&self, transaction: &mut Transaction<'_>, config: &Config) {
         self.0.keys().for_each(|shape| transaction.create_set(shape));
+        endpoint_mappings::maps(config.masquerade()).into_iter().for_each(|map| map.create(transaction));
         let chains = ruleset::chains(config);
         let needed = || chains.iter().filter(|chain| chain.is_needed(&self.shapes_used_by(chain)));
         needed().for_each(|chain| chain.create(transaction));

@@ -5,7 +5,7 @@ use hol_netlink::{CREATE, EXCLUSIVE, Message};
 
 use super::expression::{Expressions, add_number, add_value};
 use crate::required_elements::ElementState;
-use crate::shape::{self, Shape};
+use crate::shape::{self, Field, Shape};
 
 /// The number of nftables among the subsystems of nfnetlink: `NFNL_SUBSYS_NFTABLES`.
 pub(super) const NFTABLES: u16 = 10;
@@ -16,6 +16,8 @@ const BATCH_END: u16 = 17;
 pub(super) const INET: u8 = 1;
 /// Interval at which the kernel removes expired elements, which match no packet but cost work.
 const GC_INTERVAL: Duration = Duration::from_secs(30);
+/// `NFT_SET_TIMEOUT`
+const TIMEOUT_FLAG: u32 = 16;
 /// Time for which an element outlives its rule if no transaction deletes it.
 ///
 /// The end of a rule deletes its elements. An element that expires in the kernel instead stays in the hash table until
@@ -129,22 +131,32 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn create_set(&mut self, shape: &Shape) {
+        let (key, data): (Vec<Field>, Vec<Field>) = (shape.key().collect(), shape.data().collect());
+        self.push(self.set_message(&shape.name(), TIMEOUT_FLAG, &key, &data));
+    }
+
+    /// Creates a map from endpoints to endpoints, to which rules add elements with this timeout.
+    pub fn create_dynamic_map(&mut self, name: &str, endpoint: &[Field], timeout: Duration, size: u32) {
+        const DYNAMIC_FLAG: u32 = 32;
+        let message = self.set_message(name, TIMEOUT_FLAG | DYNAMIC_FLAG, endpoint, endpoint);
+        let message = message.with_nested(9, &[], |description| add_number(description, 1, size));
+        self.push(message.with(11, &timeout.as_millis().to_be_bytes()));
+    }
+
+    /// Returns the message that creates a set, or a map if it has `data`.
+    fn set_message(&self, name: &str, flags: u32, key: &[Field], data: &[Field]) -> Message {
         const MAP_FLAG: u32 = 8;
-        const TIMEOUT_FLAG: u32 = 16;
-        let kind = |kind, field: shape::Field| kind << 6 | field.data_type();
-        let width = |octets, field: shape::Field| octets + field.width() as u32;
-        let is_map = shape.data().next().is_some();
-        let message = table_message(self.table, MessageType::NewSet, CREATE).with_name(2, &shape.name());
-        let message = add_number(message, 3, if is_map { MAP_FLAG | TIMEOUT_FLAG } else { TIMEOUT_FLAG });
-        let message =
-            add_number(add_number(message, 4, shape.key().fold(0, kind)), 5, shape.key().fold(0, width));
+        let kind = |fields: &[Field]| fields.iter().fold(0, |kind, field| kind << 6 | field.data_type());
+        let width = |fields: &[Field]| fields.iter().map(|field| field.width() as u32).sum();
+        let message = table_message(self.table, MessageType::NewSet, CREATE).with_name(2, name);
+        let message = add_number(message, 3, if data.is_empty() { flags } else { MAP_FLAG | flags });
+        let message = add_number(add_number(message, 4, kind(key)), 5, width(key));
         let message = add_number(message, 10, self.messages);
-        let mut message = add_number(message, 12, GC_INTERVAL.as_millis() as u32);
-        if is_map {
-            message = add_number(message, 6, shape.data().fold(0, kind));
-            message = add_number(message, 7, shape.data().fold(0, width));
+        let message = add_number(message, 12, GC_INTERVAL.as_millis() as u32);
+        if data.is_empty() {
+            return message;
         }
-        self.push(message);
+        add_number(add_number(message, 6, kind(data)), 7, width(data))
     }
 
     pub fn delete_set(&mut self, name: &str) {
@@ -152,9 +164,17 @@ impl<'a> Transaction<'a> {
     }
 
     pub fn add_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
+        self.new_element(now, set, key, state, EXCLUSIVE);
+    }
+
+    /// Changes the timeout of an element, or adds the element if it no longer exists. Needs Linux 6.12.
+    pub fn update_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState) {
+        self.new_element(now, set, key, state, 0);
+    }
+
+    fn new_element(&mut self, now: Time, set: &str, key: &[u8], state: &ElementState, flags: u16) {
         let remaining = (state.end.saturating_since(now) + GRACE_TIME).as_millis();
-        let message =
-            table_message(self.table, MessageType::NewElement, CREATE | EXCLUSIVE).with_name(2, set);
+        let message = table_message(self.table, MessageType::NewElement, CREATE | flags).with_name(2, set);
         self.push(message.with_nested(3, &[], |list| {
             list.with_nested(1, &[], |octets| {
                 let octets = add_value(octets, 1, key);
@@ -162,7 +182,8 @@ impl<'a> Transaction<'a> {
                     Some(target) => add_value(octets, 2, &shape::data(target)),
                     None => octets,
                 };
-                octets.with(4, &remaining.to_be_bytes())
+                // Without the remaining time an update to the same timeout would change nothing.
+                octets.with(4, &remaining.to_be_bytes()).with(5, &remaining.to_be_bytes())
             })
         }));
     }

@@ -3,11 +3,11 @@
 use std::time;
 
 use hol_base::Duration;
-use hol_filter::{Config, FilterError, PacketFilter};
+use hol_filter::{Config, Corrections, FilterError, PacketFilter};
 use hol_simco::Change;
 use hol_simco::Direction::{Inbound, Outbound};
 
-use crate::rules::{NOW, UDP, begin, enable, end, lasting};
+use crate::rules::{NOW, UDP, begin, bind, enable, end, lasting};
 use crate::world::Node::{Inside, Outside};
 use crate::world::{World, arrives, wait};
 
@@ -72,6 +72,42 @@ fn a_lifetime_can_be_extended_and_shortened() {
     assert!(world.listing().contains("timeout 1h5s"));
     filter.apply(NOW, &[Change { before: Some(longer), after: Some(rule) }]).unwrap();
     assert!(world.listing().contains("timeout 10m5s"));
+}
+
+/// The new timeout equals the first one, but counts from now: linux/netfilter/nf_tables.h `NFTA_SET_ELEM_EXPIRATION`.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn a_lifetime_can_be_renewed() {
+    let world = World::new();
+    let mut filter = world.filter(Config::new());
+    let rule = lasting(enable(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004"), Duration::from_secs(600));
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    wait(time::Duration::from_millis(20));
+    let (now, renewed) = (NOW + Duration::from_millis(20), lasting(rule, Duration::from_millis(600_020)));
+    assert!(!world.listing().contains("expires 10m5s"));
+    filter.apply(now, &[Change { before: Some(rule), after: Some(renewed) }]).unwrap();
+    let rules = [lasting(rule, Duration::from_millis(600_020))];
+    assert_eq!(filter.reconcile(now, &rules).unwrap(), Corrections::default());
+    let listing = world.listing();
+    let expires = listing.split_once("expires ").unwrap().1;
+    assert!(expires.starts_with("10m4s9"), "{expires}");
+    assert_eq!(listing.matches("timeout 10m5s").count(), 1);
+}
+
+/// Another program can replace an element before Linux 6.9.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn a_lifetime_of_a_foreign_element_can_be_changed() {
+    let world = World::new();
+    let mut filter = world.filter(Config::new().without_protection());
+    let rule = bind(1, Inbound, UDP, "10.1.0.2:5004", "10.2.0.2:6004", Some("192.0.2.77:40000"), None);
+    filter.apply(NOW, &[begin(rule)]).unwrap();
+    let map = "element inet simco dnat4_proto_daddr_dport { udp . 192.0.2.77 . 40000";
+    world.nft(&format!("delete {map} }}\nadd {map} timeout 1h : 10.1.0.3 . 5004 }}"));
+    let longer = lasting(rule, Duration::from_secs(600));
+    filter.apply(NOW, &[Change { before: Some(rule), after: Some(longer) }]).unwrap();
+    let listing = world.listing();
+    assert!(listing.contains(": 10.1.0.2 . 5004") && !listing.contains("10.1.0.3"), "{listing}");
 }
 
 #[test]

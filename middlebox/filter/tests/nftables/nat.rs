@@ -1,10 +1,12 @@
 //! Bindings of NATs. RFC 4540 section 8.3.3: A2 (192.0.2.77) represents A0 outside, A1 (198.51.100.77) represents A3 inside.
 
 use std::io::{Read, Write};
+use std::net::IpAddr;
 use std::time;
 
 use hol_base::Duration;
-use hol_filter::{Config, DefaultPolicy, Interfaces, Masquerade, PacketFilter, Pool};
+use hol_filter::{Config, Corrections, DefaultPolicy, Filtering, Interfaces, Masquerade, PacketFilter, Pool};
+use hol_netlink::{Message, Socket};
 use hol_simco::Direction::{BiDirectional, Inbound, Outbound};
 
 use crate::rules::{ANY, NOW, TCP, UDP, begin, bind, disable, enable, end, lasting};
@@ -289,6 +291,81 @@ fn masqueraded_flows_and_their_replies_need_no_rule() {
     world.run(Inside, "ip", &["address", "add", "10.1.0.4/24", "dev", "eth0"]).unwrap();
     let third = world.udp(Inside, "10.1.0.4:5004");
     assert_eq!(arrives(&third, "10.2.0.2:6004", &outside), None);
+}
+
+/// RFC 4787, REQ-8: with endpoint-independent filtering an external host that the internal host has not contacted
+/// reaches it; with address- and port-dependent filtering, the default, it does not.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn a_mapped_endpoint_is_reached_as_the_filtering_policy_says() {
+    let world = World::new();
+    for (filtering, is_reached) in
+        [(Filtering::AddressAndPortDependent, false), (Filtering::EndpointIndependent, true)]
+    {
+        let mut filter = world.filter(masquerading(filtering));
+        filter.reconcile(NOW, &[]).unwrap();
+        // The port is outside the range of the NAT, which therefore assigns a random one.
+        let v4 = ["10.1.0.2:50004", "10.2.0.2:6004", "10.2.0.3:6006"];
+        let v6 = ["[fd01::2]:50004", "[fd02::2]:6004", "[fd02::3]:6006"];
+        for [inside, contacted, stranger] in [v4, v6] {
+            let (host, seen_by) = (world.udp(Inside, inside), world.udp(Outside, contacted));
+            await_links(&host, contacted, &seen_by);
+            let seen = arrives(&host, contacted, &seen_by).unwrap();
+            let other = world.udp(Outside, stranger);
+            assert_eq!(arrives(&seen_by, &seen, &host).as_deref(), Some(contacted));
+            assert_eq!(arrives(&other, &seen, &host).is_some(), is_reached, "{filtering:?}");
+            if is_reached {
+                assert_eq!(arrives(&other, &seen, &host).as_deref(), Some(stranger));
+                assert_eq!(arrives(&host, stranger, &other), Some(seen), "REQ-1: the mapping is the same");
+            }
+            assert_eq!(arrives(&other, inside, &host), None, "the inside address stays hidden");
+        }
+        filter.remove().unwrap();
+    }
+}
+
+/// A mapping outlives the connections that conntrack knows, a repair of the table and a restart, but not the policy.
+#[test]
+#[ignore = "needs root and network namespaces (iproute2, nftables)"]
+fn a_mapped_endpoint_keeps_its_mapping_without_connections() {
+    let world = World::new();
+    let config = masquerading(Filtering::EndpointIndependent);
+    let mut filter = world.filter(config.clone());
+    filter.reconcile(NOW, &[]).unwrap();
+    let (host, outside) = (world.udp(Inside, "10.1.0.2:50004"), world.udp(Outside, "10.2.0.2:6004"));
+    let seen = arrives(&host, "10.2.0.2:6004", &outside).unwrap();
+    drop(filter);
+    let mut filter = world.filter(config);
+    assert_eq!(filter.reconcile(NOW, &[]).unwrap(), Corrections::default());
+    forget_connections(&world);
+    assert_eq!(arrives(&outside, &seen, &host).as_deref(), Some("10.2.0.2:6004"));
+    forget_connections(&world);
+    assert_eq!(arrives(&host, "10.2.0.2:6004", &outside), Some(seen.clone()));
+    // A block applies to mapped endpoints too.
+    let blocked = disable(1, ANY, "0.0.0.0/0", "10.2.0.3");
+    filter.apply(NOW, &[begin(blocked)]).unwrap();
+    assert_eq!(arrives(&world.udp(Outside, "10.2.0.3:6004"), &seen, &host), None);
+    drop(filter);
+    let mut filter = world.filter(masquerading(Filtering::AddressAndPortDependent));
+    filter.reconcile(NOW, &[]).unwrap();
+    assert!(!world.listing().contains("endpoints4"));
+    assert_eq!(arrives(&world.udp(Outside, "10.2.0.3:6006"), &seen, &host), None);
+}
+
+/// Deletes all connections: `IPCTNL_MSG_CT_DELETE` of linux/netfilter/nfnetlink_conntrack.h.
+fn forget_connections(world: &World) {
+    const DELETE_CONNECTIONS: u16 = 1 << 8 | 2;
+    let socket = world.call_in(Middlebox, Socket::netfilter).unwrap();
+    socket.execute(Message::new(DELETE_CONNECTIONS, 0, &[0; 4])).unwrap();
+}
+
+/// Returns a NAT that masquerades all internal hosts.
+fn masquerading(filtering: Filtering) -> Config {
+    let hosts = ["10.1.0.0/24", "fd01::/64"].map(|hosts| hosts.parse().unwrap()).to_vec();
+    let addresses: Vec<IpAddr> = ["192.0.2.77", "2001:db8::77"].map(|text| text.parse().unwrap()).to_vec();
+    let pool = Pool { addresses: addresses.clone(), ..pool() };
+    let masquerade = Masquerade { hosts, addresses, filtering, ..Masquerade::default() };
+    Config::new().with_interfaces(interfaces()).unwrap().with_pool(pool).with_masquerade(masquerade)
 }
 
 /// RFC 4787, REQ-9: internal hosts reach each other at outside addresses, and each sees the outside address of its peer.
