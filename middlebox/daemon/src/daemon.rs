@@ -204,6 +204,9 @@ impl Daemon {
         self.middlebox.advance(now, &mut self.batch);
         self.read_connections(now);
         self.read_datagrams(now)?;
+        if self.batch.answers().next().is_none() {
+            self.middlebox.sweep_without_share(now, &mut self.batch);
+        }
         if let Some(at) = &mut self.gauges_at
             && (!ready.is_empty() || !self.batch.changes().is_empty())
         {

@@ -44,8 +44,7 @@ impl Limits {
     /// answered.
     ///
     /// The last request may add a rule with the maximum number of elements, which takes 5.1 ms. Thus a turn takes at
-    /// most 10 ms, unless its last request exchanges as many elements (a new lifetime), is compared with 50,000 disable
-    /// rules, or is announced to 8,000 sessions.
+    /// most 10 ms, unless its last request is compared with 50,000 disable rules, or is announced to 8,000 sessions.
     pub(crate) const TURN_WORK: u64 = 4_700_000;
     /// The work for one agent after which other agents get their turn, in units of about a nanosecond of processor
     /// time.

@@ -191,6 +191,11 @@ impl Batch {
         self.share_end = self.work.saturating_add(self.share_work);
     }
 
+    /// Lets the current session use all the room of the batch.
+    pub(crate) fn lift_share(&mut self) {
+        self.share_end = u64::MAX;
+    }
+
     /// Returns all changes in order.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -243,6 +248,11 @@ impl Batch {
     /// requests are still served, and rules do not begin faster than they end.
     pub(crate) fn may_expire_rules(&self) -> bool {
         !self.is_full() && self.expiry_work < self.max_work.div_ceil(2)
+    }
+
+    /// Leaves the rest of the batch to requests.
+    pub(crate) fn forbid_expiry(&mut self) {
+        self.expiry_work = u64::MAX;
     }
 
     /// Counts all work since [`work`](Self::work) was `before` as work for expired rules.

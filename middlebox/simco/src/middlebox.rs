@@ -52,6 +52,9 @@ pub struct Middlebox {
     /// The sweeps in progress, each with the session that requested it. A sweep ends the rules that a disable rule
     /// overrules.
     sweeps: VecDeque<(SessionId, Sweep)>,
+    /// Whether the ends of rules have filled the previous batch, so that the next one is for requests. The end of a
+    /// single rule with many elements fills a batch.
+    requests_are_next: bool,
     /// Expired rules whose end has not been announced to sessions yet, and their owners.
     unannounced: VecDeque<(Pid, AgentId)>,
 }
@@ -109,6 +112,7 @@ impl Middlebox {
             nat,
             resource_accounts,
             sweeps: VecDeque::new(),
+            requests_are_next: false,
             unannounced: VecDeque::new(),
         };
         middlebox.prepare_for_disable_rules();
@@ -237,9 +241,14 @@ impl Middlebox {
 
     /// Ends expired rules, and handles deadlines of connections. Must be called at [`wake_at`](Self::wake_at).
     pub fn advance(&mut self, now: Time, batch: &mut Batch) {
-        self.end_rules(now, batch);
-        batch.begin_share();
-        self.sweep(now, batch);
+        if std::mem::take(&mut self.requests_are_next) {
+            batch.forbid_expiry();
+        } else {
+            self.end_rules(now, batch);
+            batch.begin_share();
+            self.sweep(now, batch);
+            self.requests_are_next = batch.is_full();
+        }
         while let Some(&(deadline, id)) = self.deadlines.first()
             && deadline <= now
         {

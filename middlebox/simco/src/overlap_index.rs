@@ -94,7 +94,7 @@ impl OverlapIndex {
 /// examines them.
 ///
 /// Because of it, no request makes others wait while a million rules are examined.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sweep {
     /// The PID of the disable rule with which the rules overlap.
     pub pid: Pid,
@@ -105,7 +105,7 @@ pub(crate) struct Sweep {
 }
 
 /// The position at which a search continues.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum SweepPosition<A> {
     Start,
     /// The search continues after these keys of a table: the first in the order by A0, the second in the order by A3.

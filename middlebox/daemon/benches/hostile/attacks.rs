@@ -58,6 +58,9 @@ pub const ALL: &[Attack] = &[
     Attack::on_nat("fragmented-ports", fragmented_ports),
     Attack::on_firewall("beyond-quota", beyond_quota),
     Attack::on_firewall("lifetimes", lifetimes),
+    Attack::on_firewall("lifetimes-of-ranges", lifetimes_of_ranges),
+    Attack::on_firewall("disabled-ranges", disabled_ranges),
+    Attack::on_firewall("disabled-rules", disabled_rules),
     Attack::on_firewall("wrong-secrets", wrong_secrets),
     Attack { setup: Setup::UnreadAudit, ..Attack::on_firewall("unread-audit", unread_audit) },
 ];
@@ -373,6 +376,52 @@ fn lifetimes(server: &Server, scale: usize) -> String {
         .map(|(pid, n)| octets(Request::Plc { pid: *pid, lifetime: Lifetime(1 + n % 3) }));
     flood(peer, changes);
     format!("{count} changes of the lifetimes of {} rules", pids.len())
+}
+
+/// Enables 190 rules of 512 pairs of ports; returns their PIDs.
+fn enable_ranges(peer: &mut Peer, scale: usize) -> Vec<Pid> {
+    let enabled = |n| {
+        peer.send(&per(internal(n, 1025, 512), external(2049, 512)));
+        match peer.answer() {
+            Body::Reply(Reply::Per(rule)) => Some(rule.pid),
+            _ => None,
+        }
+    };
+    (0..190 / scale).filter_map(enabled).collect()
+}
+
+/// Changes the lifetimes of rules of 512 pairs of ports without a pause.
+fn lifetimes_of_ranges(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let pids = enable_ranges(peer, scale);
+    let count = 2000 / scale;
+    let change = |(pid, n): (&Pid, u32)| octets(Request::Plc { pid: *pid, lifetime: Lifetime(3600 + n % 3) });
+    flood(peer, pids.iter().cycle().take(count).zip(0_u32..).map(change));
+    format!("{count} changes of the lifetimes of {} rules of 512 pairs of ports", pids.len())
+}
+
+/// Sends one PDR that ends 190 rules of 512 pairs of ports.
+fn disabled_ranges(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let count = enable_ranges(peer, scale).len();
+    format!("one disable rule over {count} rules of 512 pairs of ports, {}", disable_all(peer, count))
+}
+
+/// Sends one PDR that ends 99,000 rules.
+fn disabled_rules(server: &Server, scale: usize) -> String {
+    let peer = &mut Peer::connect(server.address, "attacker");
+    let held = ask(peer, (0..99_000 / scale).map(|n| per(internal(n, 5004, 1), external(0, 1))));
+    format!("one disable rule over {held} rules, {}", disable_all(peer, held))
+}
+
+/// Ends all rules with one PDR; returns how long that takes.
+fn disable_all(peer: &mut Peer, count: usize) -> String {
+    let start = now();
+    let all = AddressTuple { prefix_length: 8, ..internal(0, 0, 1) };
+    peer.send(&pdr(all, AddressTuple { prefix_length: 0, ..external(0, 1) }));
+    assert!(matches!(peer.answer(), Body::Reply(_)));
+    (0..count).for_each(|_| drop(peer.receive()));
+    format!("ended after {}", now().since(start))
 }
 
 fn enable(peer: &mut Peer, n: usize) -> Option<Pid> {

@@ -24,9 +24,9 @@ impl Middlebox {
         mut sweep: Sweep,
         batch: &mut Batch,
     ) {
-        for rule in self.find_overruled(now, &mut sweep, self.max_ends(), batch) {
-            self.change(Change::end(rule), batch);
-        }
+        self.sweep_step(now, &mut sweep, batch, |middlebox, rule, batch| {
+            middlebox.change(Change::end(rule), batch);
+        });
         if !sweep.is_finished() {
             self.sweeps.push_back((requester, sweep));
         }
@@ -39,21 +39,43 @@ impl Middlebox {
         self.sweeps.iter().any(|(requester, _)| *requester == id)
     }
 
-    /// Continues all sweeps until they are complete or the batch is full.
+    /// Continues all sweeps until they are complete or the batch is full, because no session needs the batch.
+    pub fn sweep_without_share(&mut self, now: Time, batch: &mut Batch) {
+        batch.lift_share();
+        self.sweep(now, batch);
+    }
+
+    /// Continues all sweeps until they are complete or the share of the batch is used up.
     pub(super) fn sweep(&mut self, now: Time, batch: &mut Batch) {
         let mut examined = 0;
         while examined < Self::MAX_EXAMINED
             && batch.has_room()
             && let Some((requester, mut sweep)) = self.sweeps.pop_front()
         {
-            let max = self.max_ends();
-            for Rule { pid, .. } in self.find_overruled(now, &mut sweep, max, batch) {
-                self.end(pid, batch);
-            }
-            examined += max;
+            self.sweep_step(now, &mut sweep, batch, |middlebox, rule, batch| middlebox.end(rule.pid, batch));
+            examined += self.max_ends();
             if !sweep.is_finished() {
                 self.sweeps.push_front((requester, sweep));
             }
+        }
+    }
+
+    /// Calls `end` with the next overruled rules while the batch has room. The other rules are found again by the next
+    /// step.
+    fn sweep_step(
+        &mut self,
+        now: Time,
+        sweep: &mut Sweep,
+        batch: &mut Batch,
+        mut end: impl FnMut(&mut Self, Rule, &mut Batch),
+    ) {
+        let start = sweep.clone();
+        for rule in self.find_overruled(now, sweep, self.max_ends(), batch) {
+            if !batch.has_room() {
+                *sweep = start;
+                return;
+            }
+            end(self, rule, batch);
         }
     }
 
