@@ -38,7 +38,7 @@ pub fn stop_on_interrupt() -> Result<&'static AtomicBool, Failure> {
     }
 }
 
-/// How the runs of a directory are performed.
+/// Options for performing the runs of an experiment, with their results in a directory.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
     /// Number of runs in parallel.

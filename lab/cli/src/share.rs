@@ -59,7 +59,7 @@ impl Share {
 /// A page with all its files embedded.
 struct SelfContainedPage {
     page: String,
-    /// The files to which the original page links and that are not embedded.
+    /// Names of the linked files that are not embedded in the page, and stay in the result directory.
     absent_files: BTreeSet<String>,
 }
 

@@ -27,7 +27,7 @@ const FALSE_DIFFERENCES: f64 = 0.06;
 /// A comparison whose true result is known.
 struct Truth {
     name: &'static str,
-    /// Keys of the experiment; its transports are the reference and the challenger.
+    /// Text of the experiment in TOML. It names two transports: the reference, then the challenger.
     keys: &'static str,
     /// Number of messages in a run.
     messages_per_run: u64,

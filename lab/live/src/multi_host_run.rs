@@ -17,7 +17,7 @@ use crate::clocks::Clocks;
 use crate::control::{ControlError, LinkCounters, RunDescription};
 use crate::other_hosts::OtherHosts;
 use crate::outcome::{POLL_INTERVAL, run_error, to_run};
-use crate::path_router::{RouterPath, link_direction_counters};
+use crate::path_router::{RouterSession, link_direction_counters};
 use crate::peer::Peer;
 use crate::placement::Placement;
 use crate::plain_network::without_link_settings;
@@ -110,7 +110,7 @@ impl<'a> MultiHostRun<'a> {
     /// comparison more exact.
     pub(crate) fn perform(
         &self,
-        way: Option<&RouterPath<'_>>,
+        way: Option<&RouterSession<'_>>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Run, RunError> {
         let server_host = self.server_host();
@@ -125,7 +125,7 @@ impl<'a> MultiHostRun<'a> {
             way.check_round_trip(&self.path.network, [before[server_host].round_trip(), now])?;
         }
         let (halves, clients) = self.run_flows(way, goes_on)?;
-        let passed = way.map(RouterPath::restore).transpose()?;
+        let passed = way.map(RouterSession::restore).transpose()?;
         let (here, there) = self.collect_results(halves, clients)?;
         let after = self.each_in_run(|_, session| session.compare_clocks().map(Ok))?;
         let clocks: Vec<Clocks> =
@@ -163,7 +163,7 @@ impl<'a> MultiHostRun<'a> {
     fn add_router_report(
         &self,
         run: &mut Run,
-        way: Option<&RouterPath<'_>>,
+        way: Option<&RouterSession<'_>>,
         passed: Option<[LinkCounters; 2]>,
     ) -> Result<(), RunError> {
         let Some((way, passed)) = way.zip(passed) else { return Ok(()) };
@@ -178,7 +178,7 @@ impl<'a> MultiHostRun<'a> {
     /// whose servers are still running, and the results of the local clients.
     fn run_flows(
         &self,
-        way: Option<&RouterPath<'_>>,
+        way: Option<&RouterSession<'_>>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(LocalEnds, Ends), RunError> {
         let Self { others: OtherHosts { peers, relay, .. }, plain: scenario, seed, interval, .. } = self;
@@ -223,7 +223,7 @@ impl<'a> MultiHostRun<'a> {
             self.ask_each(|_, peer, session| {
                 session.check_alive().map_err(|problem| peer.failed_run_error(&problem))
             })?;
-            way.map_or(Ok(()), RouterPath::check_alive)?;
+            way.map_or(Ok(()), RouterSession::check_alive)?;
         }
         let clients = halves.end_clients().map_err(|problem| run_error(&problem))?;
         // The path is restored after all clients have ended, and no server ends before its client.

@@ -64,7 +64,7 @@ impl PathRouter {
     pub(crate) fn with_router<T>(
         &self,
         pairs: &[[IpAddr; 2]],
-        work: impl FnOnce(&RouterPath<'_>) -> Result<T, RunError>,
+        work: impl FnOnce(&RouterSession<'_>) -> Result<T, RunError>,
     ) -> Result<T, RunError> {
         self.host.with_session(|session| {
             let between = |[client, server]: [IpAddr; 2]| {
@@ -85,20 +85,20 @@ impl PathRouter {
                 .iter()
                 .try_for_each(|(pair, its)| check_same_interfaces(&interfaces, its, *pair))
                 .map_err(|why| self.host.refusal_error(&why))?;
-            work(&RouterPath { host: &self.host, session, interfaces })
+            work(&RouterSession { host: &self.host, session, interfaces })
         })
     }
 }
 
 /// The router during a run.
 #[derive(Debug)]
-pub(crate) struct RouterPath<'s> {
+pub(crate) struct RouterSession<'s> {
     host: &'s Peer,
     session: &'s ControlConnection,
     interfaces: [String; 2],
 }
 
-impl RouterPath<'_> {
+impl RouterSession<'_> {
     /// Makes the router emulate the network on the path.
     pub(crate) fn shape(&self, network: &NetworkSpec, seed: Seed) -> Result<(), RunError> {
         let answer =

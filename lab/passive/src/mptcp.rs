@@ -133,14 +133,19 @@ impl Mappings {
         }
     }
 
-    /// Returns the pieces of data in a payload that begins at offset `place` of the subflow, each piece with its range
-    /// of positions in the data of the connection.
-    pub fn pieces(&self, place: i64, payload: &Bytes) -> SmallVec<[(Range<u64>, Bytes); 1]> {
-        let end = place.saturating_add(payload.len() as i64).max(0) as u64;
-        let begin = place.max(0) as u64;
+    /// Returns the data of the connection in a payload that begins at `subflow_offset`: each piece with its range of
+    /// positions in the data of the connection.
+    pub fn connection_data(
+        &self,
+        subflow_offset: i64,
+        payload: &Bytes,
+    ) -> SmallVec<[(Range<u64>, Bytes); 1]> {
+        let end = subflow_offset.saturating_add(payload.len() as i64).max(0) as u64;
+        let begin = subflow_offset.max(0) as u64;
         let cut = |(span, shift): (Range<u64>, i64)| {
             let part = span.start.max(begin)..span.end.min(end);
-            let octets = (part.start as i64 - place) as usize..(part.end as i64 - place) as usize;
+            let octets =
+                (part.start as i64 - subflow_offset) as usize..(part.end as i64 - subflow_offset) as usize;
             let data = |place: u64| (place as i64).saturating_add(shift) as u64;
             (data(part.start)..data(part.end), payload.slice(octets))
         };

@@ -74,8 +74,11 @@ impl Subflows {
             connection.set_protocol(Protocol::Tcp);
         }
         let is_mptcp = connection.protocol == Protocol::Mptcp;
-        let pieces =
-            if is_mptcp { side.mappings.pieces(place, &segment.payload) } else { plain(place, segment) };
+        let pieces = if is_mptcp {
+            side.mappings.connection_data(place, &segment.payload)
+        } else {
+            plain(place, segment)
+        };
         let mut content = PacketContent {
             connection: index,
             direction,

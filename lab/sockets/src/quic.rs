@@ -49,7 +49,7 @@ impl Quic {
     ) -> Self {
         let log = KeyLog::default();
         let tls = match shared {
-            Some(secret) => Tls::shared(secret, config, log.clone()),
+            Some(secret) => Tls::from_shared_secret(secret, config, log.clone()),
             None => Tls::new(config, log.clone()),
         };
         Self {

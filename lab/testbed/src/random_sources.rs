@@ -23,7 +23,7 @@ pub(crate) enum Pattern {
     Pareto,
     /// CBR whose intervals deviate randomly from their mean by up to half of it.
     JitteredCbr,
-    /// Packets at intervals with an exponential distribution, as of ns's Telnet.
+    /// Sends packets at exponentially distributed intervals, like ns's Application/Telnet.
     Telnet,
 }
 

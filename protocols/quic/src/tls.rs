@@ -72,7 +72,7 @@ impl Tls {
 
     /// Creates the TLS configuration from a `secret` that both hosts know. The key of the server's certificate is
     /// derived from the secret, so clients know which certificate to trust.
-    pub fn shared(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
+    pub fn from_shared_secret(secret: &[u8; 32], config: &Config, log: KeyLog) -> Self {
         /// The prefix of an Ed25519 private key in PKCS #8. RFC 8410 section 7.
         const PRIVATE_KEY_PREFIX: [u8; 16] =
             [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];

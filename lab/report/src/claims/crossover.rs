@@ -65,7 +65,7 @@ impl CrossoverClaim {
             Some(Crossover { x, low, high }) if starts_slower => {
                 let holds = x <= self.expected_rate * self.factor && x >= self.expected_rate / self.factor;
                 let text = format!(
-                    "{transport} is slower than {reference} below {x:.1}/s and faster above (95 % CI {low:.1} to {high:.1}/s); expected near {}/s",
+                    "{transport} is slower than {reference} below {x:.1} messages/s and faster above (95 % CI {low:.1} to {high:.1}); the crossover was expected near {}/s",
                     self.expected_rate
                 );
                 Finding::new(holds, text).with_rows(rows)

@@ -351,7 +351,7 @@ fn each_finding_fails_in_its_false_world() {
             assert!(refuted, "{}, world {index}: {findings:#?}", claim.id);
         }
     });
-    assert_eq!(seen, FALSE_WORLDS.len(), "a world in which no finding is false");
+    assert_eq!(seen, FALSE_WORLDS.len(), "every false world belongs to a claim");
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl<H: ScriptHost> Interpreter<H> {
             })(),
             ("string", _) => usage_error(
                 at,
-                "string length, equal, compare, match, first, index, range, tolower, toupper or trim, and the text",
+                "string SUBCOMMAND text, with length, equal, compare, match, first, index, range, tolower, toupper or trim",
             ),
             ("format", [form, ..]) => formatted(at, form, &words[2..]),
             ("format", []) => usage_error(at, "format form value …"),

@@ -26,7 +26,7 @@ pub(crate) struct Streamer {
     /// Whether frames are produced until the run ends.
     endless: bool,
     openings: ConnectionOpenings,
-    /// When the last connection opened, at which the encoder starts; `None` before.
+    /// Time at which all connections were open, so that the encoder started; `None` until then.
     start: Option<Time>,
     /// Number of encoder ticks since the start; a tick is the duration of a frame.
     ticks: u64,

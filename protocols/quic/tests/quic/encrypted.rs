@@ -257,7 +257,8 @@ fn a_server_with_another_certificate_is_not_trusted() {
 fn server_certificate_of_the_shared_secret_is_trusted() {
     for (secret, is_trusted) in [([1; 32], true), ([2; 32], false)] {
         let config = config("quinn-0.11", "handshake_flight = '2500B'");
-        let [own, other] = [[1; 32], secret].map(|secret| Tls::shared(&secret, &config, KeyLog::default()));
+        let [own, other] =
+            [[1; 32], secret].map(|secret| Tls::from_shared_secret(&secret, &config, KeyLog::default()));
         let log = KeyLog::default();
         let mut ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
         ends.run(Duration::from_secs(1));
@@ -346,7 +347,7 @@ fn zero_rtt_saves_a_round_trip() {
 fn a_server_that_does_not_know_the_ticket_rejects_early_data() {
     let config = Config { zero_rtt: true, ..config("quinn-0.11", "") };
     let log = KeyLog::default();
-    let [own, other] = [(); 2].map(|()| Tls::shared(&[7; 32], &config, log.clone()));
+    let [own, other] = [(); 2].map(|()| Tls::from_shared_secret(&[7; 32], &config, log.clone()));
     let ends = Ends::that_have([&own, &other], log, &config, MessageMapping::Streams, |_| false);
     assert_eq!(reply_time(ends), Time::from_millis(40));
 }
