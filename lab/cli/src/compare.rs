@@ -55,7 +55,7 @@ pub struct Compare {
     #[arg(long, value_name = "10ms", requires = "out", allow_hyphen_values = true)]
     series: Option<String>,
     /// Add repetitions until each conclusion is clear or this processor time is used up; not with --count or
-    /// --repetitions. hol derives the time from the number of packets, so every machine runs the same repetitions
+    /// --repetitions. The time is estimated from the number of packets, so every machine runs the same repetitions
     /// [default: 5s]
     #[arg(long, value_name = "5s", allow_hyphen_values = true)]
     budget: Option<String>,

@@ -268,7 +268,7 @@ struct PlannedPoint<'p> {
     label: &'p str,
     transport: String,
     axes: BTreeMap<&'p str, &'p str>,
-    /// Messages in the minimum number of repetitions.
+    /// Total number of messages if each point runs only its minimum number of repetitions.
     messages: u64,
     repetitions_min: u32,
     repetitions_max: u32,

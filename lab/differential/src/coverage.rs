@@ -22,7 +22,7 @@ pub struct Tally {
     pub scenarios: u64,
     /// Number of scenarios with the key whose values agree.
     pub agree: u64,
-    /// Number of scenarios with the key whose packets were compared.
+    /// Number of scenarios that set this key and in which packets were compared.
     pub compared: u64,
     /// Number of scenarios with the key that have equal packets in both worlds.
     pub same: u64,

@@ -3,7 +3,7 @@
 use hol_base::Time;
 use hol_measure::{Outcome, Record, RecordKind, TransferTimes};
 
-/// Length of a packed record in octets: identifier, scheduled time, the five times of the transfer in both directions,
+/// Length of a packed record in octets: identifier, scheduled time, five timestamps for each direction of the transfer,
 /// both sizes, parent, stream, flow, kind, and flags.
 const RECORD_LENGTH: usize = 8 * 12 + 4 + 4 + 4 + 2 + 2 + 1 + 1;
 /// Value of the field `parent` in a record without a parent.

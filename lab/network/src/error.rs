@@ -8,7 +8,7 @@ use crate::named_path::NamedPath;
 
 /// Why a network cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what the variants and their fields are")]
+#[expect(missing_docs, reason = "the error messages explain the variants and their fields")]
 pub enum NetworkError {
     #[error(
         "{link}: `jitter` ({jitter}) is longer than `delay` ({delay}), so packets would arrive before they leave; lower `jitter` or raise \

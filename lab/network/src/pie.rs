@@ -143,8 +143,8 @@ impl Pie {
 
     /// Updates the probability (RFC 8033 section 4.2), caps the step (section 5.5) and resets the burst allowance
     /// (section 4.4). The larger step above 250 ms is an addition of Linux (`pie_calculate_probability`). As in Linux
-    /// the probability may exceed 1, and does not decrease faster then, so a queue that was too long for some time is
-    /// emptied down to two packets.
+    /// the probability is not limited to 1: after a long overload it takes long to fall below 1, and until then only
+    /// two packets remain in the queue.
     fn update(&mut self, is_empty: bool) {
         let PieSpec { target, alpha, beta, .. } = self.spec;
         let [alpha, beta] = [alpha, beta].map(|sixteenths| f64::from(sixteenths) / 16.0);

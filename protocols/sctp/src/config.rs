@@ -141,8 +141,8 @@ pub struct Config {
 
     /// Announce support of FORWARD TSN. RFC 3758.
     pub partial_reliability: bool,
-    /// Process outdated FORWARD TSN chunks too, and count each one for the delayed SACK, in addition to the DATA
-    /// in its packet. By RFC 3758 section 3.6 an outdated FORWARD TSN is only acknowledged, and counts like DATA.
+    /// Deviate from RFC 3758 section 3.6: process an outdated FORWARD TSN, instead of only acknowledging it, and count
+    /// it as one more packet for the delayed SACK, even if its packet also has DATA.
     pub forward_tsn_always_counts: bool,
     /// When a SACK arrives, first abandon each message that has reached its limit (with `retransmissions=0` all
     /// messages in flight), and only then process the acknowledgements of the other messages. Messages abandoned

@@ -15,7 +15,7 @@ pub(crate) struct WindowUsage {
     max_out: u32,
     /// The sequence number whose acknowledgment ends the round.
     round_end: SeqNum,
-    /// Maximum amount of data outstanding since the congestion window was last full, in its units.
+    /// Largest amount of data in flight at any time since the window was last full, in the unit of the window.
     used: u32,
     /// When the congestion window was last full, or last changed.
     stamp: Time,

@@ -76,9 +76,9 @@ struct SearchResult {
 /// A crossover in JSON: the comparison has the result `before` up to `low`, and the result `after` from `high` on.
 #[derive(Debug, Serialize)]
 struct Crossover {
-    /// The last measured value of the axis at which the comparison has the result `before`.
+    /// The largest measured value of the axis at which the result is still the one in the field `before`.
     low: f64,
-    /// The first measured value of the axis at which the comparison has the result `after`.
+    /// The smallest measured value of the axis at which the result is the one in the field `after`.
     high: f64,
     before: &'static str,
     after: &'static str,

@@ -34,7 +34,8 @@ pub(crate) struct PacketDecoder {
 pub(crate) struct DecodedPacket {
     /// The time in ns, as if the clock had stopped while it was set back.
     pub at: u64,
-    /// The time in ns for the measurement of delays.
+    /// The packet's time in ns, from which delays are measured. It jumps where the clock of the capture was set
+    /// back, so that no delay is measured across that moment.
     pub measured: u64,
     /// The sockets of sender and receiver. For a known association these are the sockets between which it was
     /// opened.

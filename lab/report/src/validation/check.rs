@@ -66,7 +66,7 @@ impl MedianComparison {
         self.difference.value.abs() / self.tolerance
     }
 
-    /// Returns the difference in percent of the kernel's median.
+    /// Returns the model's difference from the kernel, in percent of the kernel's median.
     pub fn percent(&self) -> ConfidenceInterval {
         let ConfidenceInterval { value, low, high } = self.difference;
         let [value, low, high] = [value, low, high].map(|end| 100.0 * end / self.kernel.value);

@@ -35,7 +35,9 @@ impl<H: ScriptHost> Interpreter<H> {
                 self.commands_named(at, pattern, *kind == "commands")
             }
             ("info", ["script"]) => Ok(self.variables.get("::argv0").unwrap_or_default().to_owned()),
-            ("info", _) => usage_error(at, "info exists name; supported are exists, procs and script"),
+            ("info", _) => {
+                usage_error(at, "info exists NAME; hol supports the subcommands exists, procs and script")
+            }
             ("lassign", [_, ..]) => self.assign_each(&words[1], &words[2..]),
             ("lassign", _) => usage_error(at, "lassign list name …"),
             _ => return None,

@@ -107,7 +107,7 @@ impl Packetizer {
         }
     }
 
-    /// Ends the medium after `frames` frames, so the last interleaving cycle may be shorter.
+    /// Ends the media stream after `frames` frames, so the last interleaving cycle may be shorter.
     pub(super) fn finish(&mut self, frames: u32) {
         if let Some(interleaver) = self.interleaver.take() {
             self.queue_cycle(frames, interleaver.finish());
